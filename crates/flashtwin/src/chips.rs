@@ -1,11 +1,12 @@
-//! Sets of chips: one bit per chip, and their number. Records of chips whose work has changed.
+//! Sets of chips. A set stores one bit for each chip, and the number of its chips. The file also has the record of
+//! chips whose work has changed.
 
 use crate::units::ChipId;
 
 /// A set of chips, by number.
 #[derive(Clone, Debug)]
 pub struct ChipSet {
-    /// Bits of the chips, and of two further numbers that are never in the set.
+    /// One bit for each chip, and bits for two further numbers, which are never in the set.
     words: Vec<u64>,
     of: u32,
     len: u32,
@@ -33,7 +34,7 @@ impl ChipSet {
         self.len == 0
     }
 
-    /// Returns the number of all chips, in the set or not.
+    /// Returns the number of all chips, whether they are in the set or not.
     #[inline]
     pub fn of(&self) -> u32 {
         self.of
@@ -45,13 +46,13 @@ impl ChipSet {
         self.words[chip.0 as usize / 64] >> (chip.0 % 64) & 1 == 1
     }
 
-    /// Returns the word of bits for the chips numbered from 64 * `i` on.
+    /// Returns the word with the bits of chips 64 * `i` to 64 * `i` + 63.
     #[inline]
     pub(crate) fn word(&self, i: usize) -> u64 {
         self.words[i]
     }
 
-    /// Adds a chip to the set, or removes it.
+    /// Adds a chip to the set if `present`, otherwise removes it.
     #[inline]
     pub fn set(&mut self, chip: ChipId, present: bool) {
         let word = &mut self.words[chip.0 as usize / 64];
@@ -61,12 +62,12 @@ impl ChipSet {
     }
 }
 
-/// Record of the chips whose work has changed: the last changes, in a ring. A reader that keeps a value for each chip
-/// remembers how many changes it has seen, and computes anew only the values of the chips that have changed since.
+/// Record of the chips whose work has changed. A ring holds the latest changes. A reader keeps a value for each chip,
+/// and the number of changes it has seen. It then computes anew only the values of chips that have changed since.
 #[derive(Clone, Debug)]
 pub struct ChipChanges {
     ring: Vec<u16>,
-    /// Number of changes so far.
+    /// Number of changes since the record was created.
     count: u64,
 }
 
@@ -87,19 +88,20 @@ impl ChipChanges {
         self.count += 1;
     }
 
-    /// Records that the work of any chip may have changed.
+    /// Records that the work of every chip may have changed. [`ChipChanges::since`] then returns `None` to readers
+    /// that have not seen this.
     pub(crate) fn note_all(&mut self) {
         self.count += self.ring.len() as u64 + 1;
     }
 
-    /// Returns the number of changes so far.
+    /// Returns the number of changes since the record was created.
     #[inline]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Returns the chips of the changes after the first `seen` ones, some perhaps several times; `None` if the record
-    /// no longer has all of these changes.
+    /// Returns the chips of all changes after the first `seen` ones. A chip that changed several times is returned
+    /// several times. `None` if the ring no longer has all of these changes.
     #[inline]
     pub fn since(&self, seen: u64) -> Option<impl Iterator<Item = ChipId> + '_> {
         let chips = self.ring.len();

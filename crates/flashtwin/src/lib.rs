@@ -1,9 +1,9 @@
 //! The flashtwin model: a flash device as a deterministic state machine.
 //!
-//! This crate has no clock, threads, files, sockets or global state, and its only randomness is a seeded generator in
-//! the state. Requests are submitted with [`Device::submit`]. Time advances with [`Device::advance`] or
-//! [`Device::step`]; [`Device::next_event`] returns the next instant at which something happens. Finished requests
-//! are [`Completion`]s. Offline simulation and a live device are two drivers of the same object.
+//! This crate has no clock, threads, files, sockets or global state. Its only randomness is a seeded generator, which
+//! is part of the device's state. [`Device::submit`] submits a request. [`Device::advance`] and [`Device::step`]
+//! advance the time. [`Device::next_event`] returns the next instant at which something happens. A finished request
+//! is returned as a [`Completion`]. An offline simulation and a live device are two drivers of the same object.
 //!
 //! ```
 //! use flashtwin::{DeviceSpec, Op, Request, Ssd, Time};

@@ -1,4 +1,4 @@
-//! Doubly linked lists of pages, for policies. All links are in one array, indexed by page.
+//! Doubly linked lists of pages, for policies. The links of all pages are in one array, which the page indexes.
 
 use crate::memory::{prefetch, reach};
 use crate::units::PageId;
@@ -11,7 +11,7 @@ fn id(n: u32) -> Option<PageId> {
     (n != NONE).then_some(PageId(n))
 }
 
-/// Links of each page: (towards most recent, towards least recent).
+/// Links of each page: its more recent neighbour, and its less recent neighbour.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Links(Vec<(u32, u32)>);
 
@@ -22,19 +22,19 @@ impl Links {
         prefetch(&self.0, page.0 as usize);
     }
 
-    /// Returns the neighbour towards the most recent end.
+    /// Returns the more recent neighbour of a page.
     #[inline(always)]
     pub fn newer(&self, page: PageId) -> Option<PageId> {
         id(self.0[page.0 as usize].0)
     }
 
-    /// Returns the neighbour towards the least recent end.
+    /// Returns the less recent neighbour of a page.
     #[inline(always)]
     pub fn older(&self, page: PageId) -> Option<PageId> {
         id(self.0[page.0 as usize].1)
     }
 
-    /// Returns a page and the next two more recent ones; prefetches the links of the third.
+    /// Returns `first` and the next two more recent pages, and prefetches the links of the third.
     #[inline(always)]
     pub fn three_from(&self, first: Option<PageId>) -> [Option<PageId>; 3] {
         let second = first.and_then(|page| self.newer(page));
@@ -45,7 +45,7 @@ impl Links {
         [first, second, third]
     }
 
-    /// Returns a page and all more recent ones, in this order.
+    /// Returns the page `oldest` and all more recent ones, the least recent first.
     pub fn iter_from(&self, oldest: Option<PageId>) -> impl Iterator<Item = PageId> + '_ {
         std::iter::successors(oldest, |&page| self.newer(page))
     }
@@ -103,7 +103,7 @@ impl<const N: usize> Lists<N> {
         self.links.three_from(self.oldest(list))
     }
 
-    /// Inserts a page, which is in no list, at the most recent end of a list.
+    /// Inserts a page at the most recent end of a list. The page must not be in any list.
     #[inline(always)]
     pub fn push_newest(&mut self, list: usize, page: PageId) {
         let links = &mut self.links.0;
@@ -118,8 +118,8 @@ impl<const N: usize> Lists<N> {
         ends.len += 1;
     }
 
-    /// Inserts a page, which is in no list, into a list just above `older`, or at the least recent end if there is
-    /// none.
+    /// Inserts a page into a list. It becomes the more recent neighbour of `older`; without `older`, it becomes the
+    /// least recent page. The page must not be in any list.
     pub fn insert_newer_than(&mut self, list: usize, older: Option<PageId>, page: PageId) {
         let newer = match older {
             Some(older) => self.links.newer(older),
@@ -157,15 +157,18 @@ impl<const N: usize> Lists<N> {
         links[page.0 as usize] = APART;
     }
 
-    /// Whether the table of links reaches as far as `page`.
+    /// Whether the array of links has an entry for `page`.
     #[inline(always)]
     pub fn has_links_of(&self, page: PageId) -> bool {
         self.links.0.len() > page.0 as usize
     }
 
-    /// Removes `out` from a list, and inserts a page, which is in no list, at the most recent end. Requires
-    /// [`Lists::has_links_of`], and that three pages of the list are more recent than `out`. Returns the page that was
-    /// fourth after `out`, and prefetches its links.
+    /// Removes `out` from a list, and inserts `page` at the most recent end. Then returns the fourth page that is
+    /// more recent than `out` was, and prefetches its links. Requires that:
+    ///
+    /// - `page` is in no list,
+    /// - [`Lists::has_links_of`] is true for `page`,
+    /// - at least three pages of the list are more recent than `out`.
     #[inline(always)]
     pub fn exchange(&mut self, list: usize, out: PageId, page: PageId) -> PageId {
         debug_assert!(self.has_links_of(page));
@@ -193,7 +196,7 @@ impl<const N: usize> Lists<N> {
     }
 }
 
-/// One list, from the most recent to the least recent page. Every operation except iteration takes constant time.
+/// One list of pages, ordered from most recent to least recent. Every operation except iteration takes constant time.
 #[derive(Clone, Debug)]
 pub struct List(Lists<1>);
 
@@ -204,13 +207,13 @@ impl Default for List {
 }
 
 impl List {
-    /// Returns the links of its pages.
+    /// Returns the links of all pages.
     #[inline]
     pub(crate) fn links(&self) -> &Links {
         self.0.links()
     }
 
-    /// Pages in the list.
+    /// Returns the number of pages in the list.
     pub fn len(&self) -> usize {
         self.0.len(0)
     }
@@ -244,13 +247,13 @@ impl List {
         self.0.links.prefetch(page);
     }
 
-    /// Returns the neighbour towards the most recent end.
+    /// Returns the more recent neighbour of a page.
     #[inline(always)]
     pub fn newer(&self, page: PageId) -> Option<PageId> {
         self.0.links.newer(page)
     }
 
-    /// Returns the neighbour towards the least recent end.
+    /// Returns the less recent neighbour of a page.
     #[inline(always)]
     pub fn older(&self, page: PageId) -> Option<PageId> {
         self.0.links.older(page)
@@ -263,13 +266,14 @@ impl List {
         links.get(page.0 as usize).is_some_and(|&at| at != APART)
     }
 
-    /// Inserts a page, which is not in the list, at the most recent end.
+    /// Inserts a page at the most recent end. The page must not be in the list.
     #[inline(always)]
     pub fn push_newest(&mut self, page: PageId) {
         self.0.push_newest(0, page);
     }
 
-    /// Inserts a page, which is not in the list, just above `older`, or at the least recent end if there is none.
+    /// Inserts a page as the more recent neighbour of `older`; without `older`, it becomes the least recent page. The
+    /// page must not be in the list.
     pub fn insert_newer_than(&mut self, older: Option<PageId>, page: PageId) {
         self.0.insert_newer_than(0, older, page);
     }
@@ -280,19 +284,19 @@ impl List {
         self.0.remove(0, page);
     }
 
-    /// Whether the table of links reaches as far as `page`.
+    /// Whether the array of links has an entry for `page`.
     #[inline(always)]
     pub(crate) fn has_links_of(&self, page: PageId) -> bool {
         self.0.has_links_of(page)
     }
 
-    /// Replaces a page: see [`Lists::exchange`].
+    /// Removes one page and inserts another: see [`Lists::exchange`].
     #[inline(always)]
     pub(crate) fn exchange(&mut self, out: PageId, page: PageId) -> PageId {
         self.0.exchange(0, out, page)
     }
 
-    /// Returns the pages from the least recent to the most recent.
+    /// Returns the pages from the least recent to the most recent one.
     pub fn iter_oldest_first(&self) -> impl Iterator<Item = PageId> + '_ {
         self.0.iter_oldest_first(0)
     }

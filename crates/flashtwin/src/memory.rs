@@ -1,12 +1,14 @@
-//! Memory: hints to the processor and the operating system, which change no result, and tables without bounds checks.
+//! Memory: hints to the processor and the operating system, and tables without bounds checks. The hints change no
+//! result.
 //!
-//! The cost of a flash operation is mainly a few cache misses in tables of many megabytes. Large memory pages halve
-//! the cost of a miss, since they avoid page walks; prefetching hides most of the rest.
+//! A flash operation causes a few cache misses in tables of many megabytes, and these are most of its cost. Large
+//! memory pages halve the cost of a miss, because they avoid page walks. Prefetching hides most of the remaining
+//! cost.
 
 use std::ops::{Deref, DerefMut, Index, IndexMut};
 
-/// A table of records on the hottest paths. Its indices are only checked in builds with debug assertions. It cannot
-/// shrink. Any other table is a `Vec`, which is checked in every build.
+/// A table of records for the most frequent operations. Its indices are checked only in builds with debug assertions.
+/// It cannot shrink. All other tables are `Vec`s, whose indices are always checked.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TrustedTable<T>(Vec<T>);
 
@@ -14,8 +16,8 @@ impl<T> TrustedTable<T> {
     /// Creates a table of the given records.
     ///
     /// # Safety
-    /// All code that can reach the table must index it only with numbers of its records, that is, below its length or
-    /// returned by [`TrustedTable::push`].
+    /// All code that can access the table must index it only with numbers of its records. A number of a record is
+    /// below the table's length, or was returned by [`TrustedTable::push`].
     pub unsafe fn new(records: Vec<T>) -> TrustedTable<T> {
         TrustedTable(records)
     }
@@ -31,7 +33,7 @@ impl<T> TrustedTable<T> {
         self.0.push(record);
     }
 
-    /// Extends the table with copies of `value`, if necessary, so that `i` is the number of a record.
+    /// Extends the table with copies of `value` until it has a record numbered `i`.
     #[inline(always)]
     pub fn reach(&mut self, i: usize, value: T)
     where
@@ -91,7 +93,7 @@ impl<T> IndexMut<usize> for TrustedTable<T> {
     }
 }
 
-/// Prefetches `table[i]`. There may be no such entry, since a prefetch cannot fail.
+/// Prefetches `table[i]`. The index may be beyond the table, since a prefetch cannot fail.
 #[inline(always)]
 pub(crate) fn prefetch<T>(table: &[T], i: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -105,7 +107,7 @@ pub(crate) fn prefetch<T>(table: &[T], i: usize) {
     let _ = (table, i);
 }
 
-/// Prefetches an entry that may extend over two cache lines.
+/// Prefetches an entry that may be in two cache lines.
 #[inline(always)]
 pub(crate) fn prefetch_whole<T>(table: &[T], i: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -139,8 +141,7 @@ pub(crate) fn room_for<T>(n: usize) -> Vec<T> {
     table
 }
 
-/// Extends `table`, if necessary, so that it has an entry `i`; new entries are `value`. The capacity grows by
-/// doubling.
+/// Extends `table` with copies of `value` until it has an entry `i`. The capacity grows by doubling.
 #[inline(always)]
 pub(crate) fn reach<T: Clone>(table: &mut Vec<T>, i: usize, value: T) {
     if i >= table.len() {
@@ -164,8 +165,8 @@ fn advise_large_pages<T>(table: &Vec<T>) {
     let end = table.as_ptr() as usize + table.capacity() * size_of::<T>();
     if end > start + 512 * SMALL_PAGE {
         let length = (end - start) / SMALL_PAGE * SMALL_PAGE;
-        // SAFETY: the range is within one allocation of ours. The advice changes how its memory pages are provided,
-        // not what they contain. If the system refuses, nothing is lost.
+        // SAFETY: the range is within one allocation of ours. The advice changes how the system provides its memory
+        // pages, not their contents. If the system refuses, the memory pages are merely small.
         unsafe { libc::madvise(start as *mut libc::c_void, length, libc::MADV_HUGEPAGE) };
     }
 }

@@ -1,4 +1,4 @@
-//! Reasons for which a device refuses an order to collect garbage, or to fail or replace a member.
+//! Reasons for which a device refuses an order. Orders are to collect garbage, and to fail or replace a member.
 
 /// Error: a member cannot fail, or cannot be replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub enum MemberError {
         /// Number of the requested member.
         member: usize,
     },
-    /// Data would be lost without the member.
+    /// Data would be lost if the member failed.
     Needed {
         /// Number of the requested member.
         member: usize,
@@ -55,7 +55,7 @@ impl std::error::Error for MemberError {}
 /// Error: a device cannot execute an order to collect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CollectError {
-    /// The device's translation layer merges blocks when necessary, and accepts no orders.
+    /// The device's translation layer accepts no orders to collect; it merges blocks when necessary.
     Unable {
         /// Description of the device.
         device: String,
@@ -72,7 +72,7 @@ pub enum CollectError {
         /// Number of the requested die.
         die: u32,
     },
-    /// A member of the array cannot execute the order.
+    /// A member of the array cannot execute the order to collect.
     At {
         /// Number of the member.
         member: usize,

@@ -1,4 +1,5 @@
-//! The seeded generator for the model's own randomness (preconditioning): splitmix64.
+//! The seeded generator of random numbers for the model itself, such as for preconditioning. The algorithm is
+//! splitmix64.
 
 /// A deterministic generator; the same seed gives the same numbers on every machine.
 #[derive(Clone, Debug)]
@@ -20,29 +21,31 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// Returns a random number below `n`, which must not be 0. Multiplication is used; the bias is below n / 2^64.
+    /// Returns a random number below `n`, which must not be 0. The number is scaled by a multiplication, with a bias
+    /// below n / 2^64.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         ((self.next_u64() as u128 * n as u128) >> 64) as u64
     }
 }
 
-/// Returns the seeds of a randomised test: `count` of them, multiplied by the environment variable `FLASHTWIN_SEEDS`
-/// if it is set. Each is printed; the test runner shows the output of a failed test.
+/// Returns the seeds of a randomised test, from 0 on. Their number is `count`, multiplied by the environment variable
+/// `FLASHTWIN_SEEDS` if it is set. Each seed is printed as it is used, and the test runner shows the output of a
+/// failed test.
 #[doc(hidden)]
 pub fn seeds(count: u64) -> impl Iterator<Item = u64> {
     (0..seed_count(count)).inspect(|seed| println!("seed {seed}"))
 }
 
-/// Returns the seed for one of several subjects of a randomised test, such as a policy. Adding subjects does not
-/// change the seeds of the others.
+/// Combines a seed with a name, such as that of a tested policy. Tests of several policies thus have different seeds,
+/// and adding a policy changes none of the others' seeds.
 #[doc(hidden)]
 pub fn seed_of(name: &str, seed: u64) -> u64 {
     let mix = |sum: u64, byte: u8| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
     name.bytes().fold(seed, mix)
 }
 
-/// Returns the number of seeds that [`seeds`] gives.
+/// Returns the number of seeds that [`seeds`] returns for `count`.
 ///
 /// # Panics
 /// Panics if the environment variable is not a whole number.

@@ -1,9 +1,9 @@
-//! A queue that often becomes empty, such as the steps of a chip. The memory of taken items is
-//! reused only once the queue is empty, so that the queue never wraps around.
+//! A queue that often becomes empty, such as the steps of a chip. The queue is stored in one piece and never wraps
+//! around. The memory of taken items is therefore used again only after the queue has become empty.
 
 use std::ops::{Deref, DerefMut};
 
-/// The queue. As a slice, it has the items that were not taken.
+/// The queue. As a slice, it has the items that have not been taken.
 #[derive(Clone, Debug)]
 pub(crate) struct Short<T> {
     items: Vec<T>,
@@ -63,7 +63,8 @@ impl<T: Copy> Short<T> {
         first
     }
 
-    /// Moves the first item, if there is one, to `to`. A large item is thus copied only once.
+    /// Moves the first item to `to`, or does nothing if the queue is empty. A large item is copied only once in this
+    /// way.
     #[inline(always)]
     pub fn move_front(&mut self, to: &mut Option<T>) {
         let Some(first) = self.items.get(self.taken) else {

@@ -1,11 +1,11 @@
-//! Steps a policy through accesses without a run, in the buffer of a small device.
+//! Applies accesses to a policy step by step, in the buffer of a small device, without simulating time.
 
 use crate::buffer::trace::{step_through, BadToken, Step};
 use crate::buffer::untimed::UntimedBuffer;
 use crate::buffer::{Setup, UserPolicy};
 use crate::spec::{builtin, DeviceSpec, SpecError};
 
-/// Input of a trace: the name of a policy, and the sizes of a small device around it.
+/// Input of such a trace: the name of a policy, and the sizes of the small device.
 #[derive(Clone, Debug)]
 pub struct Traceable<'a> {
     /// Name of the policy.
@@ -14,21 +14,21 @@ pub struct Traceable<'a> {
     pub capacity: u32,
     /// Parameters of the policy: keys of the section `buffer` with their values.
     pub set: &'a [(&'a str, &'a str)],
-    /// Number of chips, over which pages are striped.
+    /// Number of chips. Pages are striped over them.
     pub chips: u32,
-    /// Consecutive pages on a chip.
+    /// Number of consecutive pages that are on the same chip.
     pub stride_pages: u32,
-    /// Pages of a block (N).
+    /// Number of pages of a block (N).
     pub pages_per_block: u32,
 }
 
 impl Traceable<'_> {
-    /// Returns the device for which the policy is made.
+    /// Returns the small device with this policy.
     ///
     /// # Errors
-    /// Fails if the policy or one of its keys is unknown, or invalid for such a device.
+    /// Fails if the policy or one of its keys is unknown, or is not valid for such a device.
     pub fn device(&self) -> Result<DeviceSpec, SpecError> {
-        // Enough flash for the pages in the buffer; nothing is written to it.
+        // The flash has enough room for the pages in the buffer. Nothing is written to it.
         let blocks = 2 * self.stride_pages * (64 + self.capacity / self.pages_per_block.max(1));
         let builtin = builtin("ecr").unwrap_or_default();
         let mut overrides: Vec<(String, String)> = vec![
@@ -61,10 +61,10 @@ impl Traceable<'_> {
     }
 }
 
-/// Steps the buffer of `device` through `accesses`.
+/// Applies `accesses` to the policy in the buffer of `device`, one after the other.
 ///
 /// # Errors
-/// Fails if an access cannot be read or is beyond the device.
+/// Fails if an access cannot be parsed, or is beyond the end of the device.
 pub fn trace_policy(device: &DeviceSpec, accesses: &str) -> Result<Vec<Step>, BadToken> {
     let setup = Setup::of(device);
     let Some(buffer) = &device.buffer else {
@@ -74,10 +74,10 @@ pub fn trace_policy(device: &DeviceSpec, accesses: &str) -> Result<Vec<Step>, Ba
     step_through(untimed, setup.chips, accesses)
 }
 
-/// Steps a user's policy in the buffer of `device` through `accesses`.
+/// Applies `accesses` to a user's policy in the buffer of `device`, one after the other.
 ///
 /// # Errors
-/// Fails as [`trace_policy`] does.
+/// Fails in the same cases as [`trace_policy`].
 pub fn trace_user_policy(
     device: &DeviceSpec,
     policy: Box<dyn UserPolicy>,

@@ -1,17 +1,16 @@
-//! Closed forms of hit ratios and of response times, and the popularity of pages from which they
-//! are computed.
+//! Closed forms of hit ratios and of response times. The hit ratios are computed from the popularity of pages.
 //!
-//! The forms of write amplification are in [`crate::placement::theory`]. All forms are for independent references: each access
-//! draws its page anew, with probabilities that do not change.
+//! The closed forms of write amplification are in [`crate::placement::theory`]. All forms are for independent
+//! references: each access draws its page independently of the others, with probabilities that do not change.
 
 use crate::placement::theory::uniform_fifo;
 use crate::spec::{DeviceSpec, Nand};
 
-/// Number of steps of a bisection. It exceeds the number of binary digits of a double, since the
-/// bisection also finds the magnitude.
+/// Number of steps of a bisection. A double has fewer binary digits; the other steps find the magnitude of the
+/// result.
 const STEPS: usize = 200;
 
-/// Pages that are accessed equally often.
+/// A class of pages that are accessed equally often.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PageClass {
     /// Number of pages.
@@ -20,27 +19,27 @@ pub struct PageClass {
     pub accesses: f64,
 }
 
-/// A pool: the blocks or superblocks among which a collection selects its victim. A device has many
-/// such pools, all alike.
+/// A pool: the blocks or superblocks among which a collection selects its victim. A device may have many pools, which
+/// are all alike.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pool {
     /// Number of pools.
     pub pools: u32,
-    /// Blocks of a pool.
+    /// Number of blocks or superblocks of a pool.
     pub units: u32,
-    /// Pages of a block that hold data.
+    /// Number of pages of a block or superblock that hold data.
     pub unit_pages: u32,
-    /// Free blocks at or below which the pool collects.
+    /// Number of free blocks at or below which the pool collects.
     pub low: u32,
-    /// Blocks that are neither free nor candidates when a collection begins. Measured in long runs: on `modern` the
-    /// open block, on `msr` one more.
+    /// Number of blocks that are neither free nor candidates when a collection begins. Long runs show them to be the
+    /// open block with `modern`, and one more block with `msr`.
     pub unsealed: u32,
     /// Number of host pages in a pool if all exported pages are written.
     pub live_pages: u32,
 }
 
 impl Pool {
-    /// Returns the pools of a device with a page map.
+    /// Returns the pools of a device whose translation layer is a page map.
     pub fn of(spec: &DeviceSpec) -> Pool {
         let g = &spec.geometry;
         let chip = Pool {
@@ -72,10 +71,10 @@ impl Pool {
         }
     }
 
-    /// Returns the number of blocks in use when a collection begins, for which the closed forms
-    /// hold: the sealed blocks, minus half of the share of a block that the host writes. Measured
-    /// in host writes, a block receives all its moved pages at once when it is opened, and host
-    /// pages one by one until it is sealed.
+    /// Returns the number of blocks in use when a collection begins, as the closed forms require it. This is the
+    /// number of sealed blocks, minus half of the share of a block that the host writes. The reason is that time is
+    /// measured in host writes: a newly opened block receives all its moved pages at once, and then host pages one by
+    /// one until it is sealed.
     pub fn units_in_use(&self) -> f64 {
         let sealed = f64::from(self.units) - f64::from(self.low) - f64::from(self.unsealed);
         let live = f64::from(self.live_pages) / f64::from(self.unit_pages);
@@ -83,27 +82,27 @@ impl Pool {
         sealed - 0.5 / uniform_fifo(load)
     }
 
-    /// Returns the live share of the pages in use, if all pages of the host are written.
+    /// Returns the share of the pages in use that are live, if all exported pages are written.
     pub fn load(&self) -> f64 {
         f64::from(self.live_pages) / f64::from(self.unit_pages) / self.units_in_use()
     }
 }
 
-/// Returns the hit ratio of LRU by Che's approximation (IEEE JSAC 20(7), 2002): a page stays in the
-/// buffer for the time T after its last access in which `capacity` different pages are accessed.
+/// Returns the hit ratio of LRU by Che's approximation (IEEE JSAC 20(7), 2002). After its last access, a page stays
+/// in the buffer for the characteristic time. This is the time in which `capacity` different pages are accessed.
 pub fn lru_hits(classes: &[PageClass], capacity: f64) -> f64 {
     hits(classes, capacity, |accesses| -(-accesses).exp_m1())
 }
 
-/// Returns the hit ratio of FIFO and of RANDOM, which are equal (Gelenbe, IEEE Trans. Comput.
-/// C-22(6), 1973), by the same approximation: if a page is accessed `a` times on average while it
-/// stays in the buffer, it is cached with probability a / (1 + a).
+/// Returns the hit ratio of FIFO and of RANDOM, which are equal (Gelenbe, IEEE Trans. Comput. C-22(6), 1973). Che's
+/// approximation applies: let `a` be the mean number of accesses to a page in the characteristic time. Then the page
+/// is in the buffer with probability a / (1 + a).
 pub fn fifo_hits(classes: &[PageClass], capacity: f64) -> f64 {
     hits(classes, capacity, |accesses| accesses / (1.0 + accesses))
 }
 
-/// Computes a hit ratio. `present` returns the probability that a page is cached, given the mean
-/// number of its accesses in the characteristic time.
+/// Computes a hit ratio. From the mean number of accesses to a page in the characteristic time, `present` computes
+/// the probability that the page is in the buffer.
 fn hits(classes: &[PageClass], capacity: f64, present: impl Fn(f64) -> f64) -> f64 {
     let used: Vec<&PageClass> = classes
         .iter()
@@ -132,9 +131,9 @@ fn hits(classes: &[PageClass], capacity: f64, present: impl Fn(f64) -> f64) -> f
     used.iter().map(of).sum()
 }
 
-/// Returns the mean response time of a queue with Poisson arrivals and one server (Pollaczek and
-/// Khinchine). `rate` is the number of arrivals per unit of time; `service` has the service times,
-/// each with its probability. `None` if the queue grows without limit.
+/// Returns the mean response time of a queue with Poisson arrivals and one server (Pollaczek and Khinchine). `rate`
+/// is the number of arrivals per unit of time. `service` has each service time with its probability. `None` if the
+/// queue would grow without limit.
 pub fn mean_response(rate: f64, service: &[(f64, f64)]) -> Option<f64> {
     let moment = |n: i32| -> f64 {
         let of = |&(time, chance): &(f64, f64)| chance * time.powi(n);
@@ -174,7 +173,7 @@ mod tests {
 
     #[test]
     fn constant_service_waits_half_as_long_as_exponential() {
-        // M/D/1: u s / (2 (1 - u)).
+        // The mean wait of M/D/1 with load u and service time s is u s / (2 (1 - u)).
         let response = mean_response(0.008, &[(100.0, 1.0)]).unwrap();
         assert!((response - 300.0).abs() < 1e-9, "{response}");
         assert_eq!(mean_response(0.01, &[(100.0, 1.0)]), None);

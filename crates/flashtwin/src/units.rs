@@ -1,19 +1,20 @@
-//! Units of the model: time in integer picoseconds; numbers of pages, chips and cached pages; streams of writes.
+//! Units of the model. Time is in integer picoseconds. Pages, chips and pages of the buffer have numbers. Writes have
+//! streams.
 //!
-//! A `u64` of picoseconds covers 213 days. Nanoseconds would not suffice: the reference's host bus takes 238.4 ns per
-//! sector, and rounding would accumulate. Floats would differ between machines.
+//! A `u64` of picoseconds covers 213 days. Nanoseconds would be too coarse: the reference's host bus takes 238.4 ns
+//! per sector, and rounding errors would accumulate. Floats would give different results on different machines.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Mul, Sub, SubAssign};
 
-/// An instant of the simulated clock, or a span of it, in picoseconds.
+/// An instant or a span of simulated time, in picoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub u64);
 
 impl Time {
     /// The start of the clock, or an empty span.
     pub const ZERO: Time = Time(0);
-    /// Later than every instant that a run can reach.
+    /// Later than every instant that a run can reach: no instant.
     pub const NEVER: Time = Time(u64::MAX);
 
     /// Returns a span of `ns` nanoseconds.
@@ -32,15 +33,15 @@ impl Time {
     pub const fn from_s(s: u64) -> Time {
         Time(s * 1_000_000_000_000)
     }
-    /// Returns whole nanoseconds, rounded to the nearest.
+    /// Returns the time in nanoseconds, rounded to the nearest whole number.
     pub const fn to_ns(self) -> u64 {
         (self.0 + 500) / 1_000
     }
-    /// Returns seconds as a float; for reports only, never for timing.
+    /// Returns the time in seconds as a float. Only reports use it; the simulation does not.
     pub fn as_s(self) -> f64 {
         self.0 as f64 * 1e-12
     }
-    /// Returns microseconds as a float; for reports only, never for timing.
+    /// Returns the time in microseconds as a float. Only reports use it; the simulation does not.
     pub fn as_us(self) -> f64 {
         self.0 as f64 * 1e-6
     }
@@ -97,17 +98,17 @@ impl fmt::Display for Time {
     }
 }
 
-/// Logical page number: the host's address divided by the page size.
+/// Logical page number: the page's address for the host, divided by the page size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Lpn(pub u32);
 
-/// Physical page number: position of a flash page in the whole device.
+/// Physical page number: the position of a flash page in the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Ppn(pub u32);
 
-/// A chip: the unit that executes one operation at a time (the reference's "element"; also called die).
+/// A chip, also called die (the "element" of the reference). It executes one operation at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct ChipId(pub u16);
@@ -120,28 +121,29 @@ impl ChipId {
     }
 }
 
-/// A page in the buffer; small numbers, reused after an eviction.
+/// Number of a page in the buffer. Numbers are small, because the number of an evicted page is used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PageId(pub u32);
 
-/// A stream of writes: which open block of a pool a page is programmed into.
+/// A stream of writes. It selects the open block of a pool into which a page is programmed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Stream {
-    /// The cold open block: for rarely written pages and pages moved by GC; for all pages if a pool has only one open
-    /// block.
+    /// The cold open block. It is for rarely written pages, and for pages moved by GC. If a pool has only one open
+    /// block, this is the block for all pages.
     #[default]
     Cold,
     /// The hot open block: for frequently written pages.
     Hot,
 }
 
-/// Converts a count or an index to 32 bits: no spec permits more pages, and no table has more entries.
+/// Converts a count or an index to 32 bits. It always fits, because no specification permits more pages, and no table
+/// has more entries.
 #[inline]
 pub(crate) fn narrow(n: impl TryInto<u32>) -> u32 {
     n.try_into().ok().expect("counts are below 2^32")
 }
 
-/// Converts a number of a device file to 32 bits; larger numbers become the largest one.
+/// Converts a number of a device file to 32 bits. A number that is too large becomes the largest one.
 #[inline]
 pub(crate) fn saturating_u32(n: impl TryInto<u32>) -> u32 {
     n.try_into().unwrap_or(u32::MAX)

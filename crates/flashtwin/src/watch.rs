@@ -1,10 +1,11 @@
-//! Progress of work that takes no virtual time, such as preconditioning, which may take minutes of real time.
+//! Progress reports of work that takes no simulated time. Preconditioning, for example, may take minutes of real
+//! time.
 
-/// Observer of untimed work. The members of an array report from the threads that work on them.
+/// Observer of work that takes no simulated time. For the members of an array, several threads report to it at once.
 pub trait Watch: Sync {
     /// Announces work on `pages` pages in addition to those announced before.
     fn expect(&self, pages: u64);
-    /// Reports work on `pages` of the announced pages as done; returns false if the work is to stop.
+    /// Reports that work on `pages` of the announced pages is done. Returns false if the work must stop.
     fn done(&self, pages: u64) -> bool;
 }
 
@@ -19,10 +20,11 @@ impl Watch for Unwatched {
     }
 }
 
-/// Pages between two reports: a few milliseconds of work.
+/// Number of pages between two reports. Work on them takes a few milliseconds.
 const PORTION: u64 = 64 * 1024;
 
-/// Calls `work` for each of `pages` pages and reports to `watch`; returns false if `work` did, or if `watch` stops it.
+/// Calls `work` for each of `pages` pages, and reports to `watch`. Stops and returns false if `work` or `watch`
+/// returns false.
 pub(crate) fn each_page(watch: &dyn Watch, pages: u64, mut work: impl FnMut(u64) -> bool) -> bool {
     let mut begin = 0;
     while begin < pages {

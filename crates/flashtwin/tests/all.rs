@@ -1,5 +1,6 @@
-//! The integration tests of this crate as one program, since linking one for each file takes longer than its tests.
-//! Every file and directory here must be listed; a test in `tests/python/test_sources.py` checks that.
+//! The integration tests of this crate as one program. A program for each file would take longer to link than its
+//! tests take to run. Every file and directory here must be listed; a test in `tests/python/test_sources.py` checks
+//! this.
 
 mod advance;
 mod array;

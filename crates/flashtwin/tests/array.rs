@@ -25,14 +25,14 @@ fn array(level: &str, members: &str, more: &[(&str, &str)]) -> Array {
     Array::new(&ArraySpec::with_overrides(text, "harmonia-array", &all).unwrap())
 }
 
-/// Submits random requests, some at the same instant, until the device has completed `count`.
+/// Submits random requests, some at the same instant, until the device has completed `count` of them.
 fn drive<B: Backend>(device: &mut Device<B>, seed: u64, count: u64) -> Vec<Completion> {
     drive_by(device, seed, count, 12, |rng| {
         Time::from_us(rng.below(4) * 200)
     })
 }
 
-/// Submits random requests of up to `pages_max` pages, at intervals given by `apart`.
+/// Submits random requests of up to `pages_max` pages. `apart` returns the time until the next request.
 fn drive_by<B: Backend>(
     device: &mut Device<B>,
     seed: u64,
@@ -89,7 +89,7 @@ fn one_member_striped_is_that_member() {
     let [of_array, of_ssd] = [drive(&mut one, 5, 3000), drive(&mut plain, 5, 3000)];
     once_each(&of_array, 3000);
     let times = |done: &[Completion]| {
-        // The array does not wait for its members when it forgets pages.
+        // Trims are not compared, because an array completes them without waiting for its members.
         let waits = done.iter().filter(|c| c.op != Op::Trim);
         let mut times: Vec<(u64, Time)> = waits.map(|c| (c.tag, c.done)).collect();
         times.sort_unstable();
@@ -103,10 +103,11 @@ fn one_member_striped_is_that_member() {
     assert_eq!(a.erase_spread, s.erase_spread);
 }
 
-/// Pages sent directly to a member's flash have the same results as requests through its front end.
-/// A limit on commands that is never reached forces the second path. Requests have one page, arrive
-/// at different instants, and are few enough that members seldom end operations at the same
-/// instant, since the two paths process simultaneous events in different orders.
+/// Pages can be sent directly to a member's flash, or as requests through its front end. Both paths have the same
+/// results. A limit on commands that is never reached forces the second path.
+///
+/// The two paths process simultaneous events in different orders. Requests therefore have one page and arrive at
+/// different instants. They are so few that members seldom end operations at the same instant.
 #[test]
 fn members_without_costs_are_as_through_their_front_ends() {
     let bare = ("member.link.bus_ns_per_sector", "0");
@@ -144,14 +145,15 @@ fn members_without_costs_are_as_through_their_front_ends() {
     }
 }
 
-/// Compares both paths while members grow slow, fail and are replaced with requests in flight. With these seeds a
+/// Compares both paths while members become slow, fail and are replaced with requests in flight. With these seeds, a
 /// rebuild never ends at the instant of another event for the same member.
 #[test]
 fn members_without_costs_go_wrong_as_through_their_front_ends() {
     let bare = ("member.link.bus_ns_per_sector", "0");
     let through = ("member.host.commands", "65535");
     let levels = ["raid1", "raid10", "raid5", "raid6"];
-    // Of single pages at members that are not slow the array keeps no record.
+    // The array keeps no record of single pages that are sent to members which were never slow. The third case of
+    // each level tests this.
     let cases = levels.map(|level| [(level, 1, true), (level, 11, true), (level, 11, false)]);
     for (level, seed, slow) in cases.into_iter().flatten() {
         let results = [&[bare][..], &[bare, through]].map(|front| {
@@ -188,9 +190,9 @@ fn members_without_costs_go_wrong_as_through_their_front_ends() {
             let mut done = std::mem::take(device.completions());
             once_each(&done, 6000);
             done.sort_by_key(|c| (c.done, c.tag));
-            // The comparison leaves out the parts of the response time, because two simultaneous
-            // operations may be attributed differently, and the order of completions that concern a
-            // failed member.
+            // The parts of the response time are not compared, because the two paths may attribute simultaneous
+            // operations differently. The order of completions at one instant is not compared either, because
+            // requests to a failed member may complete in another order.
             let done = done.iter().map(|c| (c.tag, c.done, c.status));
             let members = device.member_reports();
             let counts: Vec<_> = members.iter().map(|m| (&m.flash, &m.gc_time)).collect();
@@ -226,8 +228,7 @@ fn pages_that_go_straight_to_members_are_logged() {
     assert!(pages > 1000 && log.iter().any(|event| completes(&event)));
 }
 
-/// If the log is switched on while a write reads its page and its parity, it names the writes of
-/// both.
+/// If the log is switched on while a write reads its page and its parity, the log has the writes of both.
 #[test]
 fn a_log_switched_on_amid_a_write_names_its_pages() {
     let bare = ("member.link.bus_ns_per_sector", "0");
@@ -260,8 +261,8 @@ fn a_log_switched_on_amid_a_write_names_its_pages() {
     assert_eq!(sent, [(Op::Write, 1); 2]);
 }
 
-/// Compares both paths behind a buffer, where the order of simultaneous events has consequences.
-/// Requests therefore have one page each and never arrive at the same instant.
+/// Compares both paths behind a buffer, where the order of simultaneous events changes the results. Requests
+/// therefore have one page each and never arrive at the same instant.
 #[test]
 fn members_behind_a_buffer_are_as_through_their_front_ends() {
     for seed in flashtwin::seeds(3) {
@@ -290,14 +291,15 @@ fn members_behind_a_buffer_are_as_through_their_front_ends() {
                 device.submit(now, &request, tag).unwrap();
             }
             while device.step() {}
-            // Simultaneous events may be logged in another order.
+            // The two paths may complete requests in different orders at one instant.
             let mut done = std::mem::take(device.completions());
             done.sort_by_key(|c| (c.done, c.tag));
             let done: Vec<String> = done.iter().map(|c| format!("{c:?}")).collect();
             assert_eq!(done.len(), 8000);
             let mut reports = device.member_reports();
             for report in &mut reports {
-                // Only what goes straight to flash is known there for what it is.
+                // A member's flash counts operations by their cause in the array only if pages are sent to it
+                // directly. Through the front end, all are host reads and host writes.
                 let ops = &mut report.flash.ops;
                 for (as_known, cause) in [
                     (Cause::Fill, Cause::HostRead),
@@ -404,7 +406,7 @@ fn a_parameter_of_another_scheme_is_refused() {
     assert!(error.to_string().contains(wanted), "{error}");
 }
 
-/// The schemes RI, RS and PI equal the baseline if their thresholds are never reached.
+/// Every coordination scheme has the same results as no coordination if its thresholds are never reached.
 #[test]
 fn coordination_that_is_never_asked_for_changes_nothing() {
     let run = |coordination: &str| {
@@ -428,8 +430,7 @@ fn coordination_that_is_never_asked_for_changes_nothing() {
     }
 }
 
-/// Collections that take no time erase as many blocks as other collections, and nothing waits for
-/// them.
+/// Collections that take no time erase as many blocks as other collections, and no request waits for them.
 #[test]
 fn ideal_erases_as_many_blocks_in_no_time() {
     for seed in flashtwin::seeds(3) {
@@ -443,7 +444,7 @@ fn ideal_erases_as_many_blocks_in_no_time() {
             let mut rng = Rng::new(seed);
             let pages = device.exported_bytes() / 4096;
             let mut waited = 0;
-            // One request at a time, so that both runs see the same order of writes.
+            // Only one request is in flight at a time, so that writes have the same order in both runs.
             for tag in 0..6000 {
                 let request = Request {
                     arrival: device.now(),
@@ -500,8 +501,8 @@ fn schemes_send_their_messages() {
     }
 }
 
-/// With reads around GC, no page is read from a chip that collects while the rest of the page's
-/// stripe is free.
+/// With reads around GC, some pages on collecting chips are computed from the rest of their stripes. With direct
+/// reads, no page is.
 #[test]
 fn pages_of_a_collecting_chip_are_worked_out() {
     let run = |reads: &str| {
@@ -519,8 +520,8 @@ fn pages_of_a_collecting_chip_are_worked_out() {
     assert!(run("around-gc") > 0);
 }
 
-/// If a member is missing, a page whose stripe has lost its parity is written without any read,
-/// although the write does not cover the whole stripe.
+/// One member is missing. A page whose stripe has its parity on this member is written without any read. This does
+/// not count as a write of a whole stripe.
 #[test]
 fn a_part_of_a_stripe_without_parity_is_not_a_whole_stripe() {
     let mut device = array("raid5", "harmonia*4", &[]);
@@ -528,7 +529,7 @@ fn a_part_of_a_stripe_without_parity_is_not_a_whole_stripe() {
     device.fail_member(1).unwrap();
     let pages = device.exported_bytes() / 4096;
     for tag in 0..20 {
-        // A row of each is a chunk of 8 pages on three members: no two writes share one.
+        // A row has chunks of 8 pages on three members, so pages 97 apart are never in the same row.
         let page = tag * 97 % pages;
         let now = Time::from_ms(tag * 10);
         device.advance(now);

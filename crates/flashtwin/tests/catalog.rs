@@ -1,6 +1,6 @@
-//! Descriptions of the policies: each policy has an entry, and `docs/policies.md` has all entries.
+//! Descriptions of the policies. Each policy has an entry, and `docs/policies.md` has all entries.
 //!
-//! `FLASHTWIN_WRITE_DOCS=1 cargo test -p flashtwin --test all catalog` writes the page anew.
+//! `FLASHTWIN_WRITE_DOCS=1 cargo test -p flashtwin --test all catalog` writes the page again.
 
 use std::fmt::Write;
 
@@ -87,7 +87,7 @@ fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
-/// Steps the example of a policy; returns `None` for a policy that cannot be stepped.
+/// Applies the accesses of a policy's example step by step; `None` for a policy that has no example.
 fn steps(entry: &Entry) -> Option<Vec<Step>> {
     let example = entry.example?;
     let device = Traceable {
@@ -155,7 +155,7 @@ fn every_decision_named_is_explained() {
     }
 }
 
-/// The code shown in CONTRIBUTING equals that of the files, except for indentation.
+/// The code that CONTRIBUTING.md shows is the code of the files, except for indentation.
 #[test]
 fn contributing_shows_the_code_as_it_is() {
     const PAGE: &str = include_str!("../../../CONTRIBUTING.md");
@@ -182,7 +182,7 @@ fn contributing_shows_the_code_as_it_is() {
     }
 }
 
-/// Returns the page: the table of all policies, then a section for each policy.
+/// Returns the text of the page: the table of all policies, then a section for each policy.
 fn markdown() -> String {
     let mut text = String::from(
         "\n| policy | what it does | hit | miss, as published | miss, here | rule |\n\

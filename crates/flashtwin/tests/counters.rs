@@ -1,5 +1,5 @@
-//! Counters of the report, compared with the events that they count: waits for slots, sizes of
-//! evictions, erases by block.
+//! Counters of the report, compared with the events that they count: waits for slots, sizes of evictions, and erases
+//! by block.
 
 use flashtwin::spec::builtin;
 use flashtwin::{Cause, DeviceSpec, Op, Request, Rng, Ssd, Time};
@@ -12,8 +12,8 @@ fn device(name: &str, more: &[(&str, &str)]) -> Ssd {
     Ssd::new(&spec)
 }
 
-/// Keeps `depth` random one-page writes in flight, `n` in all. Returns the waits for slots of the
-/// writes that waited.
+/// Submits `n` random writes of one page and keeps `depth` of them in flight. Returns the time that each write waited
+/// for a slot, if it waited.
 fn write_at_random(ssd: &mut Ssd, n: u64, depth: usize, seed: u64) -> Vec<Time> {
     let mut rng = Rng::new(seed);
     let pages = ssd.exported_bytes() / PAGE;

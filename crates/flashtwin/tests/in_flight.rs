@@ -1,5 +1,5 @@
-//! Pages in flight (D-36): a page whose slot or data have not arrived is never evicted, whatever the
-//! policy, and accesses that find nothing to evict wait in their order.
+//! Pages in flight (D-36). A page that waits for its slot or its data is never evicted, whatever the policy. Accesses
+//! that find no page to evict wait, in the order of their arrival.
 
 use flashtwin::buffer::ChosenPolicy as Named;
 use flashtwin::buffer::{Access, DeviceView, Eviction, PageId, Policy, Skip};
@@ -31,7 +31,8 @@ fn page(op: Op, page: u64, arrival: Time) -> Request {
     }
 }
 
-/// Accesses pages 1 us apart on an idle device; returns the response times in us, by tag.
+/// Waits until the device is idle, then accesses one page per microsecond. Returns the response times in us, in the
+/// order of the accesses.
 fn responses(ssd: &mut Ssd, op: Op, pages: impl Iterator<Item = u64>) -> Vec<f64> {
     while ssd.step() {}
     ssd.completions().clear();
@@ -47,8 +48,8 @@ fn responses(ssd: &mut Ssd, op: Op, pages: impl Iterator<Item = u64>) -> Vec<f64
     done.iter().map(|c| (c.done - c.arrival).as_us()).collect()
 }
 
-/// Returns the time of eight reads from eight chips. The device has 64 idle chips and a buffer of 4
-/// pages, of which 3 are dirty.
+/// Returns the longest response time, in us, of eight reads from eight chips. The device has 64 idle chips. Its
+/// buffer has 4 pages, of which 3 are dirty.
 fn eight_reads(mut ssd: Ssd) -> f64 {
     ssd.fill_sequential();
     responses(&mut ssd, Op::Write, 100..103);
@@ -66,7 +67,7 @@ fn reads_of_idle_chips_are_served_side_by_side() {
     }
 }
 
-/// A policy that evicts the page inserted last; with `looks`, the last one that it may evict.
+/// A policy that evicts the page inserted last. If `looks`, it considers only pages that it may evict.
 #[derive(Clone)]
 struct Newest {
     pages: Vec<PageId>,
@@ -111,8 +112,7 @@ fn users_policies_evict_nothing_in_flight() {
     }
 }
 
-/// The buffer has two pages. Each pair of reads waits for the pair before it, and no read overtakes
-/// another.
+/// The buffer has two pages. Each pair of reads waits for the pair before it. No read overtakes another.
 #[test]
 fn accesses_wait_in_order_where_all_pages_are_in_flight() {
     for evict in ["blocking", "background"] {
@@ -124,7 +124,7 @@ fn accesses_wait_in_order_where_all_pages_are_in_flight() {
             ];
             let mut ssd = Ssd::new(&spec(&keys));
             ssd.fill_sequential();
-            // The last one is of a page that is in the buffer by then.
+            // The last read is of page 4, which is in the buffer when it is the read's turn.
             let reads = responses(&mut ssd, Op::Read, [0, 1, 2, 3, 4, 5, 4].into_iter());
             let first = reads[0];
             for (i, &response) in reads.iter().enumerate() {
@@ -138,9 +138,8 @@ fn accesses_wait_in_order_where_all_pages_are_in_flight() {
     }
 }
 
-/// Far more requests are in flight than the buffer has pages: reads and writes of parts of pages,
-/// trims and flushes. All complete, and at each eviction the buffer asserts that no page in flight
-/// is evicted.
+/// Many more requests are in flight than the buffer has pages. They are reads and writes of parts of pages, trims and
+/// flushes. All of them complete. At each eviction, the buffer itself asserts that the page is not in flight.
 #[test]
 fn no_policy_evicts_a_page_in_flight_at_any_depth() {
     for seed in flashtwin::seeds(3) {
@@ -189,8 +188,8 @@ fn no_policy_evicts_a_page_in_flight_at_any_depth() {
     }
 }
 
-/// Eight dirty pages belong to eight chips when the chips become idle. As many of them are written
-/// back at the same time as the depth allows.
+/// The chips become idle while each of eight chips has a dirty page in the buffer. As many of these pages are written
+/// back at the same time as the depth permits.
 #[test]
 fn active_write_backs_are_limited_by_the_depth() {
     for (depth, at_once) in [("2", 2), ("5", 5), ("64", 8)] {

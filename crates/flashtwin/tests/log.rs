@@ -1,5 +1,5 @@
-//! Logs of random devices under random loads: operations on one place never overlap, the logged
-//! work of a chip equals its busy time, and logging changes nothing.
+//! Logs of random devices under random loads. In a log, operations on one place never overlap, and the operations of
+//! a chip take as long as the report's busy time. Logging does not change the results.
 
 use std::collections::BTreeMap;
 
@@ -73,8 +73,7 @@ fn device(keys: &[(&str, &str)], buffered: bool) -> DeviceSpec {
     DeviceSpec::with_overrides(builtin("ecr").unwrap(), "ecr", &all).unwrap()
 }
 
-/// Submits a few hundred random requests at irregular intervals; returns the log, and how each
-/// request ended.
+/// Submits a thousand random requests at irregular intervals. Returns the log and the completions.
 fn run(ssd: &mut Ssd, seed: u64) -> (Vec<FlashEvent>, Vec<Completion>) {
     let mut rng = Rng::new(seed);
     let (mut log, mut done) = (Vec::new(), Vec::new());
@@ -84,7 +83,7 @@ fn run(ssd: &mut Ssd, seed: u64) -> (Vec<FlashEvent>, Vec<Completion>) {
         at += Time::from_us(rng.below(3) * rng.below(700));
         ssd.advance(at);
         let size = 1 + rng.below(4);
-        // Some of it is hot.
+        // Two thirds of the requests go to the first sixteenth of the pages.
         let among = [pages / 16, pages][rng.below(3) as usize / 2];
         let request = Request {
             arrival: at,
@@ -104,7 +103,7 @@ fn run(ssd: &mut Ssd, seed: u64) -> (Vec<FlashEvent>, Vec<Completion>) {
     (log, done)
 }
 
-/// Returns the operations of each place as intervals, in the order of the log.
+/// Returns the operations of each place as intervals of time, in the order of the log.
 fn slices(log: &[FlashEvent]) -> BTreeMap<Place, Vec<(Time, Time)>> {
     let mut all: BTreeMap<Place, Vec<(Time, Time)>> = BTreeMap::new();
     let mut open: BTreeMap<Place, Time> = BTreeMap::new();
@@ -172,7 +171,7 @@ fn places_do_one_operation_at_a_time_and_busy_times_match_the_log() {
                 for pair in slices.windows(2) {
                     assert!(pair[0].1 <= pair[1].0, "{keys:?}: {place:?} {pair:?}");
                 }
-                // A page takes 102.4 us on the pins.
+                // A page occupies the channel for at least 102.4 us.
                 let least = match place {
                     Place::Channel(_) => Time(102_400_000),
                     _ => Time::ZERO,
@@ -193,7 +192,7 @@ fn places_do_one_operation_at_a_time_and_busy_times_match_the_log() {
                 let logged = busy(Place::Collection(chip));
                 assert_eq!(logged, report.gc_time[chip as usize], "{keys:?} {chip}");
             }
-            // Pages and erases are those counted.
+            // The log has as many pages and erases as the report counts.
             let pages_of = |wanted: Cause| -> u64 {
                 let of = |event: &FlashEvent| match *event {
                     FlashEvent::Begin {

@@ -21,12 +21,11 @@ fn a_trim_forgets_an_older_copy_whose_program_waits() {
             ..Request::default()
         };
         ssd.submit(now, &request, page).unwrap();
-        // Lets it cross the host link, but no program end.
+        // In this time, the request crosses the host link, but no program ends.
         ssd.advance(now + Time::from_us(4));
     };
-    // The buffer has two pages. Page 6 evicts page 5, whose program occupies the chip. Page 7
-    // evicts page 0, whose program waits behind that of page 5. Then page 0 is written again, and
-    // trimmed.
+    // The buffer has two pages. Page 6 evicts page 5, and the program of page 5 occupies the chip. Page 7 evicts page
+    // 0, whose program waits for that of page 5. Then page 0 is written again and trimmed.
     for page in [5, 0, 6, 7, 0] {
         submit(&mut ssd, Op::Write, page);
     }

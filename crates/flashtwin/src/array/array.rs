@@ -60,8 +60,8 @@ impl Array {
         array
     }
 
-    /// Simulates a power loss at this instant, as [`crate::Ssd::cut_power`] does. Before members restart, they write
-    /// to flash what they can save of their volatile memory, in no virtual time. The result lists the lost pages.
+    /// Simulates a power loss at this instant, as [`crate::Ssd::cut_power`] does. Each member writes to flash what it
+    /// can save of its volatile memory, in no virtual time, and then restarts. The result lists the lost pages.
     pub fn cut_power(&mut self, steps: u64) -> Option<PowerCut> {
         let (spec, units) = (
             self.backend.spec.clone(),
@@ -117,8 +117,8 @@ impl Array {
         io.choose_features();
     }
 
-    /// Starts the log of a plain array without switching to the general copy of its code, so that
-    /// tests can check the plain copy. Exists only in builds with debug assertions.
+    /// Starts the log of an array that runs the plain copy of its code, without switching to the general copy. Tests
+    /// use it to check the plain copy. Exists only in builds with debug assertions.
     #[doc(hidden)]
     pub fn log_plain_path(&mut self) {
         let io = &mut self.backend.io;
@@ -131,7 +131,7 @@ impl Array {
         self.backend.io.record.log.take()
     }
 
-    /// Starts or stops all logs: the array's, its buffer's, its members'.
+    /// Starts or stops all logs: those of the array, of its buffer, and of its members.
     pub fn set_logs(&mut self, on: bool) {
         self.set_log(on);
         self.set_buffer_log(on);
@@ -160,7 +160,7 @@ impl Array {
     }
 
     /// Returns the intervals since the last call or [`crate::Device::reset_metrics`], in the order of their ends. An
-    /// interval that is still open is split here; its second part belongs to the next call.
+    /// interval that is still open is split at this instant. Its second part belongs to the next call.
     pub fn take_gc_intervals(&mut self) -> Vec<GcInterval> {
         let now = self.now();
         let timeline = self.backend.io.watch.timeline.as_mut();

@@ -1,10 +1,10 @@
-//! Execution of work on independent members. The model has no threads, but a driver can provide an executor that has.
+//! Execution of work on independent members. The model creates no threads; a driver can provide an executor that
+//! does.
 
 /// A piece of work, independent of the others that run with it.
 pub type Task<'a> = Box<dyn FnOnce() + Send + 'a>;
 
-/// Runs independent tasks. Results must depend neither on the order of the tasks nor on the threads
-/// that run them.
+/// Runs independent tasks. The results must not depend on the order of the tasks, nor on the threads that run them.
 pub trait Executor {
     /// Runs all tasks, in any order; returns when all have ended.
     fn run(&self, tasks: Vec<Task<'_>>);

@@ -19,8 +19,8 @@ impl Array {
     /// Makes a member fail at this instant. The array's operations in flight continue without it.
     ///
     /// # Errors
-    /// Fails if there is no such member, it has failed before, data would be lost without it, or the array has lost
-    /// data.
+    /// Fails if there is no such member, if it has failed before, if data would be lost without it, or if the array
+    /// has lost data already.
     pub fn fail_member(&mut self, member: usize) -> Result<(), MemberError> {
         let (raid, mut clock) = self.raid_now();
         raid.may_fail(member)?;
@@ -29,8 +29,8 @@ impl Array {
         Ok(())
     }
 
-    /// Makes a member fail although data are then lost ([`MemberError::Needed`]). All requests in
-    /// flight and all later requests complete with [`crate::Status::Failed`] (D-107).
+    /// Makes a member fail even if data are then lost ([`MemberError::Needed`]). If they are, all requests in flight
+    /// and all later requests complete with [`crate::Status::Failed`] (D-107).
     ///
     /// # Errors
     /// Fails if there is no such member, it has failed before, or the array has lost data.
@@ -59,8 +59,8 @@ impl Array {
         Ok(())
     }
 
-    /// Returns the numbers of restored rows and of all rows, summed over the members being rebuilt; `None` if there
-    /// are none.
+    /// Returns the number of restored rows and the number of all rows, summed over the members that are being
+    /// rebuilt. `None` if no member is being rebuilt.
     pub fn rebuild_progress(&self) -> Option<(u64, u64)> {
         let members = &self.backend.io.members;
         let rebuilding = members.iter().filter(|m| m.state == State::Rebuilding);
@@ -69,8 +69,8 @@ impl Array {
             .filter(|_| !members.lost)
     }
 
-    /// Multiplies the response times of a member by `times_milli` / 1000 (at least 1) from now on, including those of
-    /// requests in flight. A new member that replaces this one is not slowed down.
+    /// Multiplies the response times of a member by `times_milli` / 1000 (at least 1) from now on. Requests in flight
+    /// are affected, too. A new member that replaces this one is not slow.
     ///
     /// # Errors
     /// Fails if there is no such member, or it has failed.
@@ -82,9 +82,9 @@ impl Array {
         Ok(())
     }
 
-    /// Orders one member, or all present members, to collect, as [`crate::Ssd::collect`] does. Either all of these
-    /// members can execute the order, or none receives it. Returns the number of dies. The coordinator is not
-    /// notified; it only observes that the members are in GC (D-143).
+    /// Orders one member, or all present members, to collect, as [`crate::Ssd::collect`] does. If one of these
+    /// members cannot execute the order, none receives it. Returns the number of dies that collect. The coordinator
+    /// is not notified; it only observes that the members are in GC (D-143).
     ///
     /// # Errors
     /// Fails if there is no such member or die, or if a member cannot collect a single block.
@@ -163,7 +163,8 @@ impl Raid {
         Ok(())
     }
 
-    /// Whether data would be lost if `member` were missing in addition to all members that are `missing`.
+    /// Whether data would be lost if `member` were missing, in addition to the members for which `missing` returns
+    /// true.
     pub(super) fn needs(&self, member: usize, missing: impl Fn(usize) -> bool) -> bool {
         let members = self.io.members.len();
         let others = (0..members).filter(|&at| at != member && missing(at));
@@ -188,9 +189,9 @@ impl Raid {
         self.io.begin_phase(clock.now);
     }
 
-    /// Continues the operations in flight at a failed member without it: first the host's requests in the order in
-    /// which they were sent, then jobs by number. Jobs cannot be ordered by their requests, because logging
-    /// determines whether their pages have requests of their own.
+    /// Continues, without the failed member, the operations that were in flight there. Operations of the host are
+    /// first, in the order in which they were sent. Jobs follow, by number. Jobs cannot be ordered by their requests,
+    /// because pages of a job may have been sent without a request record, depending on whether the array is logged.
     fn replan(&mut self, member: usize, clock: &mut Clock) {
         self.io.watch.coordinator.set_ordered(member, false);
         self.io.look_at(member, clock);

@@ -1,5 +1,5 @@
-//! An array: several SSDs (members) behind one front end. An array is itself a device: the same driver runs it, and
-//! the same buffer policies manage its controller's memory.
+//! An array: several SSDs (members) behind one front end. To its driver an array is a device, like an SSD. Buffer
+//! policies are the same for the memory of its controller.
 //!
 //! A file calls only files below it:
 //!

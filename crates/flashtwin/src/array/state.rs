@@ -1,5 +1,5 @@
-//! Saves and loads an array. The state begins with the members that are present; then follow the members' states, each preceded
-//! by its length, and the volume of a SWAN array.
+//! Saves and loads an array. The state has three parts: the set of members that are present, the state of each of
+//! these members preceded by its length, and the volume of a SWAN array.
 
 use std::io::{self, Read, Write};
 
@@ -19,9 +19,9 @@ impl Array {
         );
     }
 
-    /// Writes the state of all members; failed ones are marked. The array must be idle, and its buffer empty or its
-    /// data written. For an array that has lost data only the missing members are written; [`Array::load_state`]
-    /// rejects such a state.
+    /// Writes the state of all members; failed members are marked. The array must be idle. Its buffer must be empty,
+    /// or its data must have been written back. For an array that has lost data, only the set of members is written.
+    /// [`Array::load_state`] rejects this state.
     ///
     /// # Errors
     /// Fails if `out` does.
@@ -30,7 +30,8 @@ impl Array {
         for member in self.backend.io.members.iter() {
             out.write_all(&[u8::from(member.state == State::There)])?;
         }
-        // The members stopped with operations in flight, so that no array could start from their states.
+        // The members of an array that lost data stopped with operations in flight, so no array could continue from
+        // their states.
         if self.backend.io.members.lost {
             return Ok(());
         }
@@ -48,7 +49,8 @@ impl Array {
         }
     }
 
-    /// Reads a state that [`Array::save_state`] wrote for the same spec. After an error the array is unchanged.
+    /// Reads a state that [`Array::save_state`] wrote for the same specification. After an error the array is
+    /// unchanged.
     ///
     /// # Errors
     /// Fails if reading `input` fails, or if the state does not fit this array.
@@ -130,8 +132,8 @@ mod tests {
     use crate::spec::builtin_array;
     use crate::{Array, ArraySpec};
 
-    /// A die of an array member cannot be made to fail by a command, but a state read from a file
-    /// could have a dead die.
+    /// A command cannot make a die of an array's member fail, but a state that is read from a file can have a dead
+    /// die.
     #[test]
     fn a_member_with_a_dead_die_is_refused() {
         let set = [

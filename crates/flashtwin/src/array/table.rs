@@ -1,4 +1,4 @@
-//! A table of items in flight, by numbers that are reused.
+//! A table of items in flight. The number of an item is reused after the item is removed.
 
 use std::ops::{Index, IndexMut};
 

@@ -1,7 +1,7 @@
 //! Initial states of an array, reached in no simulated time.
 //!
-//! The members are independent of each other here, and each is filled by itself. In a SWAN array, the rules of the
-//! volume determine the members' operations, as in a timed run, but they are executed immediately.
+//! The members are independent of each other here, and each is filled by itself. In a SWAN array, the members'
+//! operations follow from the rules of the volume, as in a timed run, but are executed immediately.
 
 use super::executor::{Executor, Sequential, Task};
 use super::member::Member;
@@ -24,7 +24,7 @@ pub struct Filling<'a> {
 }
 
 impl Array {
-    /// Returns the functions below in a form that uses `executor`, with one task per member.
+    /// Returns an object whose functions are those below, executed by `executor` with one task per member.
     pub fn filling<'a>(&'a mut self, executor: &'a dyn Executor) -> Filling<'a> {
         Filling {
             array: self,
@@ -33,14 +33,14 @@ impl Array {
         }
     }
 
-    /// Writes `pages` uniformly random pages in total, over all members, in no simulated time; returns false if a
-    /// member wore out. In a SWAN array, the pages are those of the volume, in proportion to its size.
+    /// Writes `pages` uniformly random pages in total, over all members, in no simulated time. Returns false if a
+    /// member wore out. In a SWAN array, the pages are written to the volume, in proportion to its size.
     pub fn write_random(&mut self, rng: &mut Rng, pages: u64) -> bool {
         self.filling(&Sequential).write_random(rng, pages)
     }
 
-    /// Opens the blocks that buffer policies of members use for the pages they choose; returns false if a member wore
-    /// out.
+    /// Opens the blocks to which the members' buffer policies write the pages that they choose. Returns false if a
+    /// member wore out.
     pub fn open_policy_blocks(&mut self, seed: u64) -> bool {
         self.filling(&Sequential).open_policy_blocks(seed)
     }
@@ -50,13 +50,13 @@ impl Array {
         self.filling(&Sequential).fill_sequential();
     }
 
-    /// Brings every member, independently, to the state that random writing converges to; in a SWAN array, the volume
-    /// with its members.
+    /// Brings every member, independently of the others, to the steady state of random writing. In a SWAN array,
+    /// brings the volume and its members to this state.
     pub fn fill_steady(&mut self, seed: u64) {
         self.filling(&Sequential).fill_steady(seed);
     }
 
-    /// Resets all erase counts: preconditioned drives count as new.
+    /// Resets all erase counts, because preconditioned drives count as new.
     pub fn reset_wear(&mut self) {
         for member in self.backend.io.members.iter_mut() {
             member.drive.ssd.reset_wear();
@@ -175,7 +175,7 @@ mod tests {
     use crate::units::Lpn;
     use crate::{Array, ArraySpec};
 
-    /// Checks that members hold exactly the contents of the volume: the written part of each segment, and nothing
+    /// Checks that members have exactly the contents of the volume: the written part of each segment, and nothing
     /// else.
     fn check(array: &Array) {
         let raid = &array.backend;

@@ -1,13 +1,13 @@
 //! Hot pages: pages written since the last reset of a filter, which is a Bloom filter or the exact set (CDA-GC
 //! section 3.2.2).
 //!
-//! Every write first queries the filter, then inserts its page. The page is hot if the filter has it. A page's k = 8
-//! bits are (h1 + i h2) mod m, i = 0..7, with both hashes from the halves of one 64-bit mix. A reset clears the whole
-//! filter. It happens when a certain number of distinct pages have been inserted, or when the reset time has passed;
-//! both are checked at writes.
+//! Every write first queries the filter, then inserts its page. The page is hot if the filter already contained it. A
+//! page sets 8 bits of the bitmap of m bits: bit i is (h1 + i h2) mod m, for i = 0..7. Both hashes, h1 and h2, are
+//! the halves of one 64-bit mix of the page number. A reset clears the whole filter. A write triggers a reset if a
+//! certain number of distinct pages have been inserted, or if the reset time has passed.
 //!
-//! With generations, the bitmap has two halves. Pages are inserted into the younger half, and a page is hot if either
-//! half has it. A reset clears the older half, which becomes the younger one (D-18).
+//! With generations, there are two bitmaps of half the size. Pages are inserted into the younger bitmap, and a page
+//! is hot if either bitmap contains it. A reset clears the older bitmap, which becomes the younger one (D-18).
 
 use std::collections::HashSet;
 
@@ -50,7 +50,7 @@ parameters! {
         /// Time after which the filter is reset as well; 0: no limit.
         filter_reset_ms: u32 = Kind::Count(0, 1_000_000), "0", "D-9, D-18: our decision";
         /// Pages that a reset removes from the filter: all (`reset`), or those inserted before the previous reset
-        /// (`generations`). In the latter case the bitmap has two halves.
+        /// (`generations`). With `generations`, the bitmap has two halves.
         filter_forget: Forget = Kind::Choice(Forget::WORDS), "\"reset\"", "D-18: our decision";
     }
 }
@@ -66,8 +66,8 @@ const PAGES_OF_10_000_BITS: u64 = 1455;
 struct Bloom {
     bits: u64,
     words: Vec<u64>,
-    /// Indices of the words that are not 0, as long as they fit in this list: clearing only these
-    /// words is faster than clearing the whole filter.
+    /// Indices of the words that are not 0, unless there are more than this list can hold. Clearing only these words
+    /// is faster than clearing the whole filter.
     used: Vec<usize>,
 }
 
@@ -189,7 +189,7 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// Makes a filter whose bitmap is a share of the buffer.
+    /// Creates a filter whose bitmap has the size `filter_percent`, in percent of the buffer's size.
     pub fn new(setup: &Setup) -> Filter {
         let parameters = FilterParameters::of(&setup.settings);
         let buffer_bits = u64::from(setup.capacity) * u64::from(setup.page_bytes) * 8;
@@ -231,13 +231,15 @@ impl Filter {
         self.younger.has(lpn) || self.older.as_ref().is_some_and(|older| older.has(lpn))
     }
 
-    /// Returns the number of the period since the last reset, which is never 0. It marks pages that were found hot.
+    /// Returns the number of the current period, which begins at the last reset. The number is never 0. A policy
+    /// stores it with a page that is found hot.
     #[inline]
     pub fn epoch(&self) -> u32 {
         self.epoch
     }
 
-    /// Whether pages that were found hot in a period are still hot; 0 means no period.
+    /// Whether a page that was found hot in the period `epoch` is still hot. `epoch` 0 stands for a page that is not
+    /// hot.
     #[inline]
     pub fn remembers(&self, epoch: u32) -> bool {
         epoch == self.epoch || epoch != 0 && self.older.is_some() && epoch + 1 == self.epoch
@@ -273,7 +275,8 @@ mod tests {
         }
     }
 
-    /// A Bloom filter with 8 hash functions has (1 - e^(-8n/m))^8 = 5 % false positives at n = 0.1455 m.
+    /// A Bloom filter with 8 hash functions and m bits has (1 - e^(-8n/m))^8 false positives after n pages: 5 % at n
+    /// = 0.1455 m.
     #[test]
     fn false_positives_are_as_computed() {
         for (bits, first) in [(1_000_000, 0), (8_388_608, 77), (1_638_400, 3_000_000_000)] {

@@ -10,8 +10,8 @@ use super::registry::registered;
 pub(crate) use super::entry::GCAR;
 pub use super::entry::{Cost, Entry, Example, Family, FILTER};
 
-/// Returns all policies in the order of the documentation: grouped by family. GCaR, the filter, is
-/// the first one of the last family.
+/// Returns all policies in the order of the documentation, that is by family. GCaR, the filter, is the first policy
+/// of the last family.
 pub fn entries() -> impl Iterator<Item = &'static Entry> {
     static ENTRIES: LazyLock<Vec<&Entry>> = LazyLock::new(|| {
         let all = [gcar::ENTRIES]

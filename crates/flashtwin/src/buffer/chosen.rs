@@ -47,8 +47,8 @@ impl ChosenPolicy {
         alone.map(|entry| entry.name)
     }
 
-    /// Returns the names to list: all policies that need no base, and GCaR over the base policies of its paper. Every
-    /// other base name with the prefix `gcar-` is a valid policy as well.
+    /// Returns the names to list: all policies that need no base policy, and GCaR over the base policies of the GCaR
+    /// paper. The prefix `gcar-` before any other base name is valid as well, but not listed.
     pub fn names() -> Vec<String> {
         let filtered = gcar::BASES_OF_THE_PAPER.iter();
         let base = Self::base_names().map(String::from);
@@ -85,7 +85,7 @@ impl ChosenPolicy {
     }
 }
 
-/// Returns whether the policy called `name` is filtered by GCaR, and its base policy.
+/// Splits the name of a policy. Returns whether GCaR filters the policy, and the base policy.
 fn split(name: &str) -> Option<(bool, &'static Entry)> {
     let (entry, base) = find(name)?;
     let alone = base.unwrap_or(entry);

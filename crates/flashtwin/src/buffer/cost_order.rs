@@ -1,4 +1,4 @@
-//! Lists of pages in the order of the cost of their next victims: a tournament, of which a change of one list repeats
+//! Lists of pages, ordered by the cost of evicting from them. The order is a tournament: a change of one list repeats
 //! only the matches of that list.
 
 use crate::units::Time;
@@ -6,12 +6,12 @@ use crate::units::Time;
 /// Key of a list without pages.
 const EMPTY: u128 = u128::MAX;
 
-/// The order. A key is the cost, then the rank among equal costs, then the number of the list, so that no two lists
-/// have equal keys.
+/// The order of the lists. A key consists of the cost, the rank among equal costs, and the number of the list, so no
+/// two lists have equal keys.
 #[derive(Clone, Debug)]
 pub(super) struct CostOrder {
-    /// `keys[lists..]` are the keys of the lists, `keys[i]` is the lesser of `keys[2 * i]` and `keys[2 * i + 1]`, and
-    /// `keys[1]` is the least of all.
+    /// The tournament. `keys[lists..]` are the keys of the lists. `keys[i]` is the lesser of `keys[2 * i]` and
+    /// `keys[2 * i + 1]`, so `keys[1]` is the least key of all.
     keys: Vec<u128>,
 }
 
@@ -23,7 +23,7 @@ impl CostOrder {
         }
     }
 
-    /// Sets the cost of a list and its rank among lists of equal cost; `None` if the list has no pages.
+    /// Sets the cost of a list and its rank among lists of equal cost. `None` means that the list has no pages.
     #[inline]
     pub fn set(&mut self, list: usize, cost: Option<(Time, u32)>) {
         let key = cost.map_or(EMPTY, |(time, rank)| {

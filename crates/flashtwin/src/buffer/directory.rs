@@ -1,9 +1,8 @@
-//! Maps logical pages to cached pages: a hash table of chains. The links of the chains are in one
-//! array indexed by cached page. A link has the logical page beside the cached one, so that a
-//! lookup reads no other table.
+//! Maps logical pages to cached pages: a hash table whose chains are linked lists. The links are in one array indexed
+//! by cached page. A link contains both the logical page and the cached page, so a lookup reads no other table.
 //!
 //! An evicted page stays in the table until it is released, so a logical page may have several entries. A lookup
-//! returns the one inserted last; when that is removed, the previous one is found again.
+//! returns the entry inserted last. When that entry is removed, a lookup returns the one inserted before it.
 
 use super::PageId;
 use crate::memory::{large_table, prefetch, room_for, TrustedTable};
@@ -30,8 +29,8 @@ impl Link {
     }
 }
 
-/// Minimum number of chains per page. With 2 instead of 8, four lookups in ten would meet another
-/// page in their chain first, and the processor would mispredict the branch.
+/// Minimum number of chains per page. With 2 chains per page, four lookups in ten would first find another page in
+/// their chain, and the processor would mispredict the branch.
 const HEADS_A_PAGE: usize = 8;
 
 /// The table.
@@ -94,7 +93,7 @@ impl Directory {
         self.insert_again(lpn, page);
     }
 
-    /// Inserts a page that has been in the table before, so that its link exists.
+    /// Adds `page` as the cached page of `lpn`. The page must have been in the table before, so that its link exists.
     #[inline(always)]
     pub fn insert_again(&mut self, lpn: Lpn, page: PageId) {
         let chain = self.chain(lpn);
@@ -123,7 +122,7 @@ impl Directory {
             self.heads[chain] = after;
             return;
         }
-        // If the chain lacks the page, its end is no valid index, which panics.
+        // If the chain does not contain the page, the loop reaches its end, whose page is no valid index, and panics.
         let next = &mut *self.next;
         while next[at as usize].page != page.0 {
             at = next[at as usize].page;

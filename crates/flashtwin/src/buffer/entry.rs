@@ -38,8 +38,8 @@ impl Family {
     }
 }
 
-/// Cost of an access, in list steps. In the formulas, n is the number of cached pages, B of cached
-/// blocks, N of pages in a block, and K of chips.
+/// Cost of an access, in list steps. The formulas use n for the number of cached pages, B for the number of cached
+/// blocks, N for the pages of a block, and K for the number of chips.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
     /// Cost of a hit.
@@ -55,7 +55,7 @@ pub struct Cost {
 pub struct Example {
     /// Capacity of the buffer in pages.
     pub capacity: u32,
-    /// Parameters that are set, with their values.
+    /// Parameters that differ from their defaults, with their values.
     pub set: &'static [(&'static str, &'static str)],
     /// Number of chips; pages are striped over them.
     pub chips: u32,
@@ -98,7 +98,7 @@ pub struct Entry {
     pub defaults: &'static [(&'static str, &'static str)],
     /// Whether the buffer's memory survives a power loss.
     pub non_volatile: bool,
-    /// Whether the policy separates frequently written pages from others, in open blocks of their own.
+    /// Whether the policy writes frequently written pages to open blocks of their own.
     pub separates: bool,
     /// Constructor.
     pub(crate) make: Make,

@@ -26,7 +26,7 @@ struct Ends {
     len: usize,
 }
 
-/// `LISTS` lists of remembered pages; a page is in at most one of them.
+/// `LISTS` lists of remembered pages. A page is in at most one list.
 #[derive(Clone, Debug)]
 pub(crate) struct Ghosts<const LISTS: usize = 1> {
     /// First entry of each chain. The number of chains is twice the number of entries.
@@ -68,8 +68,8 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         self.lists[list].len
     }
 
-    /// Returns the number under which a page is remembered. Numbers are small, and are reused once
-    /// a page is forgotten.
+    /// Returns the number under which a page is remembered. Numbers are small. The number of a forgotten page is
+    /// reused.
     #[inline]
     pub fn find(&self, lpn: Lpn) -> Option<u32> {
         let mut at = self.heads[self.chain(lpn)];
@@ -90,7 +90,7 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         (oldest != NONE).then_some(oldest)
     }
 
-    /// Remembers a page that is in no list, as the last evicted one; returns its number.
+    /// Remembers a page that is in no list. The page becomes the last evicted one of `list`. Returns its number.
     pub fn push_newest(&mut self, list: usize, lpn: Lpn) -> u32 {
         debug_assert!(self.find(lpn).is_none(), "{lpn:?} is remembered twice");
         if self.free == NONE {
@@ -180,7 +180,7 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         self.find(lpn).map(|at| self.remove(at))
     }
 
-    /// Forgets the page of a list that was evicted first. Starts loading the data that the next such call accesses.
+    /// Forgets the page of a list that was evicted first. Prefetches the data that the next such call accesses.
     pub fn forget_oldest(&mut self, list: usize) {
         if let Some(at) = self.oldest(list) {
             self.remove(at);
@@ -190,8 +190,8 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         }
     }
 
-    /// Remembers a page in a list of at most `bound` pages; if the list is full, forgets the page that was evicted
-    /// first.
+    /// Remembers a page in a list of at most `bound` pages. If the list is full, it first forgets the page that was
+    /// evicted first.
     pub fn push_bounded(&mut self, list: usize, lpn: Lpn, bound: u32) {
         if bound == 0 {
             return;
@@ -247,8 +247,7 @@ impl Place {
     }
 }
 
-/// Result of looking up the incoming page. It is kept so that `evict` and `insert` share one
-/// lookup.
+/// The result of looking up the incoming page among the ghosts. `evict` and `insert` share this lookup.
 #[derive(Clone, Debug)]
 pub(crate) struct Incoming<T> {
     of: Option<(Lpn, T)>,
@@ -289,10 +288,10 @@ mod tests {
         for seed in crate::seeds(3) {
             let mut rng = crate::rng::Rng::new(seed);
             let mut ghosts = Ghosts::<2>::new();
-            // The page that left first comes first.
+            // Each list is in the order of eviction, the page evicted first at the front.
             let mut plain: [Vec<Lpn>; 2] = [Vec::new(), Vec::new()];
             for _ in 0..100_000 {
-                // Some share a chain.
+                // All numbers are multiples of 65 536, so that some pages share a chain.
                 let lpn = Lpn(rng.below(400) as u32 * 65_536);
                 let list = rng.below(2) as usize;
                 let held = plain.iter().position(|pages| pages.contains(&lpn));

@@ -1,7 +1,7 @@
 //! The buffer in front of the flash: one directory of cached pages, and the policies that rank them.
 //!
 //! A policy is one file in `policies/` and only orders pages. The directory, pages in flight, waiting host requests
-//! and statistics exist once, in the front end of the device.
+//! and statistics are common to all policies: they are part of the device's front end.
 
 #[macro_use]
 mod policies;
@@ -51,13 +51,13 @@ pub struct Setup {
     pub chips: u32,
     /// Channels that the chips share; chip c is on channel c mod channels.
     pub channels: u32,
-    /// Consecutive pages on a chip under static placement; `None` with dynamic placement.
+    /// Number of consecutive pages that static placement puts on one chip; `None` with dynamic placement.
     pub stride_pages: Option<u32>,
     /// N: pages of an erase block.
     pub pages_per_block: u32,
     /// Bytes of a page.
     pub page_bytes: u32,
-    /// Whether GCaR filters the policy, and thus asks it to skip pages by chip.
+    /// Whether GCaR filters the policy. The policy must then be able to skip pages by their chips.
     pub filtered: bool,
     /// Values of the policy's parameters.
     pub settings: Settings,
@@ -66,10 +66,10 @@ pub struct Setup {
 words! {
     /// Logical blocks of the policies that rank blocks (D-7).
     pub enum Blocks {
-        /// N consecutive pages of one chip, N being the pages of an erase block (with static placement; otherwise as
-        /// `Host`).
+        /// N consecutive pages of one chip, where N is the number of pages of an erase block. Without static
+        /// placement: as `Host`.
         Element = "element",
-        /// N consecutive pages of the host, N being the pages of an erase block.
+        /// N consecutive pages of the host, where N is the number of pages of an erase block.
         Host = "host",
     }
 }
@@ -79,7 +79,8 @@ words! {
 pub struct Blocking {
     pages: Divider,
     chips: Divider,
-    /// The stride, and the stride times the number of chips; `None` if the pages of a block are consecutive.
+    /// The stride, and the stride times the number of chips, both in pages; `None` if a block consists of consecutive
+    /// pages.
     striped: Option<(Divider, Divider)>,
 }
 

@@ -28,8 +28,8 @@ pub trait DeviceView {
     fn lpn(&self, page: PageId) -> Lpn;
     /// Returns the chip that holds the page's flash copy; with static placement, also if there is no copy yet.
     fn chip(&self, page: PageId) -> Option<ChipId>;
-    /// Whether the page has no slot yet, or its data are still being read, so that it cannot be evicted (D-36).
-    /// Without time no page is in flight.
+    /// Whether the page cannot be evicted because it is in flight (D-36): it has no slot yet, or its data are still
+    /// being read. In the buffer without time no page is in flight.
     #[inline]
     fn in_flight(&self, _page: PageId) -> bool {
         false
@@ -47,29 +47,31 @@ pub trait DeviceView {
     /// Returns the chips that are collecting garbage now.
     fn chips_in_gc(&self) -> &ChipSet;
     /// Returns the time until the chip has completed its work (ECR's chip queue complete time, Eqs 1-4). With
-    /// `exact`, it includes transfers and the remaining time of the running operation and of a running GC (D-14).
+    /// `exact`, the time includes transfers, and the remaining times of the running operation and of a running GC
+    /// (D-14).
     fn drain_time(&self, chip: ChipId, exact: bool) -> Time;
-    /// Returns the flash time of the reads and writes of the chip, without GC (LCR's load).
+    /// Returns the flash time of the reads and writes that the chip has to execute, without GC (LCR's load).
     fn load(&self, chip: ChipId) -> Time;
-    /// Returns the record of the chips whose `drain_time` as printed, or `load`, has changed; `None` if the device
-    /// keeps no such record. It does so for a policy that [follows the times](Policy::follows_times), if the time of
-    /// a chip depends only on that chip.
+    /// Returns the record of the chips whose `load`, or `drain_time` without `exact`, has changed. The device keeps
+    /// this record only for a policy that [follows the times](Policy::follows_times), and only if the time of a chip
+    /// does not depend on other chips. Otherwise returns `None`.
     #[inline]
     fn time_changes(&self) -> Option<&ChipChanges> {
         None
     }
     /// Whether the chip runs no operation and none waits for it.
     fn chip_idle(&self, chip: ChipId) -> bool;
-    /// Returns the free blocks of the chip, without open ones; `u32::MAX` if the chip is dead, since it never
-    /// collects.
+    /// Returns the number of free blocks of the chip. Open blocks are not free. Returns `u32::MAX` for a dead chip,
+    /// which never collects.
     fn free_blocks(&self, chip: ChipId) -> u32;
-    /// Returns the number of free blocks at or below which the chip collects.
+    /// Returns the GC trigger: the chip collects if its number of free blocks is not above this number.
     fn gc_trigger_blocks(&self, chip: ChipId) -> u32;
-    /// Returns the free pages of the chip's open blocks; `u32::MAX` if the chip is dead.
+    /// Returns the number of free pages in the chip's open blocks. Returns `u32::MAX` for a dead chip.
     fn open_pages(&self, chip: ChipId) -> u32;
 }
 
-/// Pages that a victim search skips. Pages in flight are always skipped; the other cases are GCaR's filter.
+/// Pages that a victim search skips. Pages in flight are always skipped. The cases other than `Nothing` are used by
+/// GCaR's filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Skip {
     /// The search skips only pages in flight.
@@ -118,7 +120,7 @@ pub struct Eviction {
     pub victims: Vec<PageId>,
     /// The logical block of the victims, for policies that evict blocks.
     pub block: Option<u32>,
-    /// Whether clean victims are written too, because a block is padded to its full length.
+    /// Whether the clean victims are written, too, because a block is padded to its full length.
     pub write_clean: bool,
     /// Pages not in the buffer that are read from flash and written with the victims.
     pub padding: Vec<Lpn>,
@@ -163,7 +165,7 @@ impl Eviction {
 ///
 /// A policy keeps its data per [`PageId`] in arrays; the numbers are small.
 pub trait Policy {
-    /// Whether a page that is not cached enters the buffer. If not, a read bypasses the buffer; writes always enter.
+    /// Whether a page that misses enters the buffer. If not, a read bypasses the buffer. Written pages always enter.
     #[inline]
     fn admits(&self, _access: &Access) -> bool {
         true
@@ -178,14 +180,14 @@ pub trait Policy {
     fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &Access);
     /// Called when a cached page was accessed.
     fn hit(&mut self, device: &dyn DeviceView, page: PageId, access: &Access);
-    /// Removes a page that was not named by `evict`.
+    /// Removes a page from the policy that `evict` did not choose.
     fn forget(&mut self, page: PageId);
     /// Called when a dirty page was written back; it stays as a clean page.
     fn cleaned(&mut self, _device: &dyn DeviceView, _page: PageId) {}
     /// Called when the chip of the page's flash copy, or whether the page is in flight, may have changed.
     fn moved(&mut self, _device: &dyn DeviceView, _page: PageId) {}
-    /// Chooses victims to make room for `incoming`, and removes them from the policy; never pages that `skip`
-    /// excludes. Returns false, without a visible change, only if all candidates are skipped.
+    /// Chooses victims to make room for `incoming`, and removes them from the policy. Never chooses pages that `skip`
+    /// excludes. Returns false only if `skip` excludes all candidates; the policy is then unchanged for the caller.
     fn evict(
         &mut self,
         device: &dyn DeviceView,
@@ -193,21 +195,21 @@ pub trait Policy {
         skip: Skip,
         out: &mut Eviction,
     ) -> bool;
-    /// Whether blocks occupy the room of all their pages; slots are then granted by `block_of_room` and `room_kept`.
-    /// Called once, when the policy starts.
+    /// Whether a block occupies the room of all its pages, cached or not. If so, the device grants slots by
+    /// `block_of_room` and `room_kept`. Called once, when the policy starts.
     fn takes_whole_blocks(&self) -> bool {
         false
     }
-    /// Returns the block whose room an inserted page occupies; `None` if the page occupies room individually.
+    /// Returns the block in whose room an inserted page is stored. Returns `None` if the page has room of its own.
     fn block_of_room(&self, _lpn: Lpn) -> Option<u32> {
         None
     }
-    /// Returns the number of slots reserved for blocks, which single pages do not receive.
+    /// Returns the number of slots that are reserved for blocks. Pages outside blocks do not receive these slots.
     fn room_kept(&self) -> u32 {
         0
     }
-    /// Whether the device shall record the chips whose times have changed ([`DeviceView::time_changes`]). Called
-    /// once, when the policy starts.
+    /// Whether the device must record the chips whose times have changed ([`DeviceView::time_changes`]). Called once,
+    /// when the policy starts.
     fn follows_times(&self) -> bool {
         false
     }
@@ -215,8 +217,8 @@ pub trait Policy {
     fn wants_idle(&self) -> bool {
         false
     }
-    /// Returns a dirty page to write back because the chip is idle; the page stays cached. `in_flight` is the number
-    /// of such write-backs; pages for which `busy` returns true must not be returned again.
+    /// Returns a dirty page to write back because the chip is idle. The page stays cached. `in_flight` is the number
+    /// of such write-backs in progress. A page for which `busy` returns true must not be returned.
     fn idle(
         &mut self,
         _device: &dyn DeviceView,
@@ -231,8 +233,8 @@ pub trait Policy {
     fn stream(&self, _page: PageId) -> Stream {
         Stream::Cold
     }
-    /// Called before a page that the policy does not rank enters the policy or the separate read cache. Pages that
-    /// are evicted after this call make room for that page, or are its older copy.
+    /// Called before a page that the policy does not rank enters the policy or the separate read cache. The pages
+    /// evicted next make room for this page, or are an older copy of it.
     #[inline]
     fn arrives(&mut self, _lpn: Lpn) {}
     /// Called when a page was inserted into the separate read cache, or evicted from it.
@@ -248,10 +250,12 @@ pub trait Policy {
     fn reset_counters(&mut self) {}
 }
 
-/// A hint for prefetches, which change no result. A policy implements it if replays of a large device with a large
-/// buffer become measurably faster. Its line in the table then has `+ Prefetch`.
+/// A hint about the next victims. The device uses it to prefetch data; it changes no result. A policy implements this
+/// trait if it makes replays of a large device with a large buffer measurably faster. The table entry of such a
+/// policy has the suffix `+ Prefetch`.
 pub(crate) trait Prefetch {
-    /// Pages likely to be evicted next, soonest first; the device loads the data that their write-back accesses.
+    /// Returns the pages likely to be evicted next, soonest first. The device prefetches the data that their
+    /// write-back accesses.
     fn prefetch_victims(&self) -> [Option<PageId>; 3];
     /// Returns the last entry of [`Prefetch::prefetch_victims`].
     #[inline(always)]
@@ -260,7 +264,7 @@ pub(crate) trait Prefetch {
     }
 }
 
-/// Returns the first three pages of two sequences, the second following the first.
+/// Returns the first three pages of two sequences, where `second` continues `first`.
 #[inline]
 pub(super) fn then(
     first: [Option<PageId>; 3],

@@ -1,7 +1,7 @@
 //! The contents of the buffer: the policy with its pages, the separate read cache, and their room.
 //!
-//! This module is the buffer without time. [`crate::device`] adds slots, programs and waiting to it;
-//! [`super::untimed`] uses the buffer without these.
+//! This module is the buffer without time. [`crate::device`] adds slots, programs and waiting. [`super::untimed`]
+//! uses the buffer as it is.
 
 use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
 use super::{Aged, AnyPolicy, List, Setup};
@@ -24,15 +24,16 @@ pub(crate) enum Way {
 #[derive(Clone, Debug)]
 pub(crate) struct Room {
     pub policy: AnyPolicy,
-    /// Whether the policy is a user's, which may name pages in flight.
+    /// Whether the policy is a user's. Only a user's policy may choose pages in flight as victims.
     is_users: bool,
     capacity: u32,
     pages: u32,
     read_capacity: u32,
     read_pages: u32,
     read_list: List,
-    /// Pages that the policy named as victims while they were in flight, with their last accesses. They stay cached,
-    /// and are inserted into the policy again when they are no longer in flight. Only users' policies do this.
+    /// Pages that the policy chose as victims while they were in flight, each with its last access. They stay cached,
+    /// and are inserted into the policy again once they are no longer in flight. Only a user's policy chooses such
+    /// pages.
     aside: Vec<(PageId, Access)>,
     /// For each page, one bit: whether it is in the read cache.
     in_read_cache: Vec<u64>,
@@ -103,7 +104,7 @@ impl Room {
         }
     }
 
-    /// Whether a page must be evicted before the page of `incoming` can be inserted this way.
+    /// Whether a page must be evicted before the page of `incoming` can be inserted the given `way`.
     #[inline(always)]
     pub fn is_full(&self, way: Way, incoming: &Access) -> bool {
         match way {
@@ -132,7 +133,8 @@ impl Room {
             out.one(page, 1);
             return true;
         }
-        // Pages set aside are in flight, so the policy has another page to name as long as this condition holds.
+        // Pages set aside are in flight. As long as fewer pages are in flight than the policy has, it can choose
+        // another page.
         while device.pages_in_flight() < self.pages {
             if !self.policy.evict(device, incoming, Skip::Nothing, out) {
                 break;
@@ -154,27 +156,29 @@ impl Room {
         self.read_capacity == 0
     }
 
-    /// Returns the list of a policy with one order, if the buffer is full and all pages recorded as skipped are still
-    /// in flight. [`Aged::next`] is then the next victim if it is not in flight. `None` for any other policy.
+    /// Returns the list of the policy if the policy has one order, the buffer is full, and all pages that searches
+    /// have passed over are still in flight. The next victim is then [`Aged::next`], provided that this page is not
+    /// in flight.
     #[inline(always)]
     pub fn full_in_order(&mut self) -> Option<&mut Aged> {
         let list = self.policy.in_order()?;
         (self.pages >= self.capacity && list.waits_for_all_passed()).then_some(list)
     }
 
-    /// Whether victims depend on the chips of flash copies.
+    /// Whether the choice of victims depends on the chips of the flash copies.
     #[inline(always)]
     pub fn heeds_chips(&mut self) -> bool {
         self.policy.in_order().is_none()
     }
 
-    /// Whether the policy uses the chip of the page's flash copy, or whether the page is in flight.
+    /// Whether the policy must be notified when the chip of the page's flash copy changes, or when the page becomes
+    /// or ceases to be in flight.
     #[inline(always)]
     pub fn heeds_move(&mut self, page: PageId) -> bool {
         self.policy.heeds_move(page)
     }
 
-    /// Removes pages in flight from the victims, and sets them aside.
+    /// Removes the pages in flight from the victims, and sets them aside.
     #[inline(never)]
     fn keep_in_flight(&mut self, device: &dyn DeviceView, incoming: &Access, out: &mut Eviction) {
         let aside = &mut self.aside;

@@ -1,18 +1,19 @@
 //! Samples of pages by hash: a page is in the sample with all its accesses, or with none.
 //!
-//! The hits of a buffer of C pages under all accesses are estimated by those of a buffer of rate x
-//! C pages under the sampled accesses. For LRU, the depths of the sampled pages give the estimate
-//! (SHARDS; Waldspurger, Park, Garthwaite and Ahmad, FAST 2015); for other policies, a miniature of
-//! the buffer (Waldspurger, Saemundsson, Ahmad and Park, ATC 2017). If the sample has fewer
-//! accesses than the rate would give, it lacks popular pages, which nearly always hit, so the
-//! missing accesses are counted as hits (section 3 of the FAST paper).
+//! The sample estimates the hits of a buffer of C pages under all accesses. It uses the hits of a buffer of rate x C
+//! pages under the sampled accesses. For LRU, these follow from the depths of the sampled pages (SHARDS; Waldspurger,
+//! Park, Garthwaite and Ahmad, FAST 2015). For other policies, a miniature of the buffer is simulated (Waldspurger,
+//! Saemundsson, Ahmad and Park, ATC 2017). A sample with fewer accesses than the rate would give lacks popular pages.
+//! Accesses to popular pages nearly always hit, so the missing accesses are counted as hits (section 3 of the FAST
+//! paper).
 
 use super::stack::{LruCounts, LruCurve, LruStack};
 use crate::units::Lpn;
 
 /// Number of parts of a sample. Their spread gives the error of an estimate.
 pub const PARTS: u32 = 8;
-/// Half-width of a 95 % interval in standard errors, of a mean of [`PARTS`] values (Student's t, 7 degrees of freedom).
+/// Half-width of a 95 % interval of a mean of [`PARTS`] values, in standard errors (Student's t, 7 degrees of
+/// freedom).
 const T_95: f64 = 2.365;
 
 /// A choice of pages by hash.
@@ -164,9 +165,8 @@ impl SampledCurve {
         (self.whole.pages() as f64 / self.rate, self.whole.pages())
     }
 
-    /// Returns the estimated counts of a buffer of `capacity` pages, and the half-width of the 95 %
-    /// interval of its hit ratio. The interval is computed from the spread among disjoint parts of
-    /// the sample.
+    /// Returns the estimated counts of a buffer of `capacity` pages, and the half-width of the 95 % interval of its
+    /// hit ratio. The half-width follows from the spread among the disjoint parts of the sample.
     pub fn at(&self, capacity: u64) -> (LruCounts, f64) {
         let totals = (self.reads, self.writes);
         let counts = scaled_up(&self.whole, self.rate, capacity, totals);
@@ -195,7 +195,7 @@ fn hit_ratio(counts: &LruCounts) -> f64 {
 /// Scales the counts of a sample up. `totals` are all reads and writes.
 pub fn scaled_counts(counts: &LruCounts, rate: f64, totals: (u64, u64)) -> LruCounts {
     let up = |n: u64| (n as f64 / rate).round() as u64;
-    // A missing access is one of a popular page, and hits.
+    // An access missing from the sample is one to a popular page, and counts as a hit.
     let hits = |hits: u64, accesses: u64, all: u64| {
         let hits = all as f64 + (hits as f64 - accesses as f64) / rate;
         hits.clamp(0.0, all as f64).round() as u64
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn estimates_are_within_their_error() {
-        // An interval of 95 % misses one size in twenty; sizes of one curve miss together.
+        // A 95 % interval misses about one size in twenty. The sizes of one curve tend to miss together.
         let (mut within, mut all) = (0, 0);
         for seed in crate::seeds(10) {
             let mut rng = Rng::new(seed);

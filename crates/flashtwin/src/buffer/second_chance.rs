@@ -5,12 +5,12 @@ use super::policy::{page_text, DeviceView, Eviction};
 use super::PageId;
 use crate::memory::reach;
 
-/// Returns the least recent page for which `moves` returns false. `oldest` returns the candidates
-/// one after the other. If `moves` returns true for a page, it has moved the page from the least
-/// recent end to the most recent end or to another list.
+/// Returns the least recent page for which `moves` returns false. `oldest` returns one candidate after the other. If
+/// `moves` returns true for a page, it has also moved this page from the least recent end to the most recent end or
+/// to another list.
 ///
-/// Pages that `oldest` skips keep their place and count as inspected once, as do pages that move. A page that has
-/// moved and is reached again counts twice.
+/// A page that `oldest` skips keeps its place and counts as inspected once. A page that moves counts as inspected
+/// each time the search reaches it.
 #[inline]
 pub(super) fn second_chance<L>(
     lists: &mut L,
@@ -20,7 +20,7 @@ pub(super) fn second_chance<L>(
 ) -> Option<PageId> {
     let mut looked = out.inspected;
     loop {
-        // The number of inspected entries: the skipped pages, which are older than the page found, and that page.
+        // Inspected entries: the pages that moved, the pages that `oldest` skipped, and the page that it found.
         out.inspected = looked;
         let page = oldest(lists, out)?;
         if !moves(lists, page) {

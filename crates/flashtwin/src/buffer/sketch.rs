@@ -1,10 +1,10 @@
 //! Recent access counts of pages: 4-bit counters in a count-min sketch, or exact counts (TinyLFU; Einziger, Friedman
 //! and Manes, ACM TOS 2017, section 3).
 //!
-//! Each access of a page adds 1 to its count, up to 15. In the sketch, a page has one counter in each of four rows.
-//! An access increments only the smallest of the four (minimal increment). The page's count is the smallest of the
-//! four, which is never less than the exact count. After a number of accesses given by the sample size, all counts
-//! are halved, rounded down, and so is the number of accesses.
+//! Each access to a page adds 1 to its count, up to 15. In the sketch, a page has one counter in each of four rows.
+//! An access increments only the smallest of the page's four counters (minimal increment). The page's count is the
+//! smallest of these counters. It is never less than the exact count. After a number of accesses, given by the sample
+//! size, all counts are halved and rounded down, as is the number of accesses.
 
 use std::collections::HashMap;
 
@@ -25,16 +25,16 @@ words! {
 
 const COUNT_MAX: u64 = 15;
 const ROWS: usize = 4;
-/// Counters in a row for each page of the buffer; with four rows of 4-bit counters, 8 bytes per page.
+/// Number of counters in a row for each page of the buffer. Four rows of 4-bit counters take 8 bytes per page.
 const WIDTH: usize = 4;
-/// Counters in a word.
+/// Number of counters in a word.
 const IN_WORD: usize = 16;
 
 /// Four rows of counters, one after the other.
 #[derive(Clone, Debug)]
 struct Sketch {
     words: Vec<u64>,
-    /// Number of counters in a row minus 1; the number is a power of two.
+    /// Number of counters in a row, minus 1. The number of counters is a power of two.
     mask: u64,
 }
 
@@ -51,8 +51,8 @@ impl Sketch {
     #[inline]
     fn counters(&self, lpn: Lpn) -> [(usize, u64); ROWS] {
         let mix = Rng::new(u64::from(lpn.0)).next_u64();
-        // The step is odd and depends on the page, so that pages that collide in one row usually do not in the
-        // others.
+        // The step is odd and depends on the page. Pages that collide in one row therefore usually do not collide in
+        // the others.
         let step = mix.rotate_left(32) | 1;
         std::array::from_fn(|row| {
             let column = mix.wrapping_add(step.wrapping_mul(row as u64)) & self.mask;

@@ -1,27 +1,25 @@
 //! Counts of LRU in buffers of all sizes, from one pass over the accesses.
 //!
-//! LRU is a stack algorithm (Mattson et al., IBM Systems Journal 9(2), 1970): a buffer of C pages
-//! holds the C pages accessed last. A page at depth d of this stack is thus cached in all buffers
-//! of d or more pages, and an access to it hits in these. The depth of a page is 1 plus the number
-//! of distinct pages accessed since its own last access.
+//! LRU is a stack algorithm (Mattson et al., IBM Systems Journal 9(2), 1970): a buffer of C pages holds the C pages
+//! accessed last. The depth of a page in this stack is 1 plus the number of distinct pages accessed since its own
+//! last access. A page at depth d is thus cached in all buffers of d or more pages, and an access to it hits in these
+//! buffers.
 //!
-//! *Order.* Each access takes the next slot of a line of time, and the slot of the page's previous
-//! access is cleared. The depth of a page is the number of taken slots from its own slot on. Slots
-//! are bits; prefix sums in nodes of one or two cache lines count whole words of bits, so that an
-//! access costs a constant number of cache lines. Once all slots are used, the taken ones are moved
-//! together ([`Slots::compact`]).
+//! *Order.* Each access takes the next slot of a line of time, and clears the slot of the page's previous access. The
+//! depth of a page is the number of taken slots from its own slot on. Slots are bits. Prefix sums in nodes of one or
+//! two cache lines count whole words of bits, so an access reads a constant number of cache lines. Once all slots are
+//! used, the taken slots are moved together ([`Slots::compact`]).
 //!
-//! *Trims.* A trim leaves a hole at the depth of the page: buffers that held the page have a free
-//! slot. The next access to a page deeper than a hole fills the hole nearest to the top: the pages
-//! between the top and the hole move down by one, and the hole moves to the former depth of the
-//! accessed page. Buffers that include the old hole but not the accessed page use up their free
-//! slot and are full; larger ones keep a free slot.
+//! *Trims.* A trim leaves a hole at the depth of the page: buffers that held the page now have a free slot. The next
+//! access to a page deeper than a hole fills the hole nearest to the top. The pages between the top and this hole
+//! move down by one, and the hole moves to the former depth of the accessed page. Buffers that include the old depth
+//! of the hole but not the accessed page fill their free slot. Larger buffers keep a free slot.
 //!
-//! *Write-backs.* A page is dirty in buffers of at least `dirty` pages. A write sets `dirty` to one
-//! page. A read raises it to the page's depth, since smaller buffers have evicted the page and
-//! fetched it anew, clean. When a page is accessed at depth d, all buffers of fewer than d pages
-//! have evicted it since its last access, and those of `dirty` to d - 1 pages wrote it back. The
-//! sum over all accesses is stored as differences between neighbouring sizes.
+//! *Write-backs.* A page is dirty in buffers of at least `dirty` pages. A write sets `dirty` to one page. A read
+//! raises `dirty` to the page's depth, since smaller buffers have evicted the page and fetched it again, clean. When
+//! a page is accessed at depth d, all buffers of fewer than d pages have evicted it since its last access. Those of
+//! `dirty` to d - 1 pages wrote it back. The number of write-backs at each size is stored as the difference from the
+//! next smaller size.
 
 use std::collections::BinaryHeap;
 
@@ -50,7 +48,7 @@ pub struct LruCounts {
 pub struct LruStack {
     pages: PageTable,
     slots: Slots,
-    /// Taken slots without a page; the one nearest to the top first.
+    /// Taken slots whose page was trimmed; the one nearest to the top is first.
     holes: BinaryHeap<u32>,
     /// Counts by depth.
     at: Vec<AtDepth>,
@@ -64,8 +62,8 @@ struct AtDepth {
     reads: u64,
     writes: u64,
     trims: u64,
-    /// Number of write-backs of a buffer of this many pages, minus the number of a buffer with one
-    /// page less.
+    /// Number of write-backs of a buffer whose size is this depth, minus the number of write-backs of a buffer that
+    /// is one page smaller.
     written_back: i64,
 }
 
@@ -86,7 +84,7 @@ impl LruStack {
         self.pages.prefetch(lpn.0);
     }
 
-    /// Executes an access to a page. The last page number, which means none in the model, is not permitted.
+    /// Executes an access to a page. The last page number stands for "no page" in the model, so it is not permitted.
     #[inline]
     pub fn access(&mut self, lpn: Lpn, write: bool) {
         if self.slots.is_full() {
@@ -165,7 +163,7 @@ impl LruStack {
 
     /// Ends the pass and returns the counts of all sizes.
     pub fn finish(mut self) -> LruCurve {
-        // Pages below a size have left a buffer of that size.
+        // A buffer has evicted all pages whose depth is larger than its size.
         let mut held: Vec<u64> = vec![0; self.at.len()];
         let cached = self.pages.entries.iter().filter(|p| p.slot != NO_SLOT);
         let cached: Vec<(u32, u32)> = cached.map(|page| (page.slot, page.dirty)).collect();
@@ -192,7 +190,7 @@ impl LruStack {
             sum.evicted_dirty = sum.evicted_dirty.wrapping_add_signed(at.written_back);
             dropped += at.trims;
             held_sum += held;
-            // A page that entered was evicted or trimmed, or is held to the end.
+            // Each page that entered the buffer was evicted or trimmed, or is in the buffer at the end.
             let entered = self.reads + self.writes - sum.read_hits - sum.write_hits;
             sum.evicted_clean = entered - dropped - held_sum - sum.evicted_dirty;
             sums.push(sum);
@@ -252,7 +250,7 @@ impl LruCurve {
     }
 }
 
-/// A page of the table: its slot, and the least size of a buffer in which it is dirty.
+/// A page of the table, with its slot and the least size of a buffer in which it is dirty.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(16))]
 struct Page {
@@ -350,8 +348,7 @@ impl PageTable {
 
 /// Number of slots in a block: one word of bits.
 const BLOCK: u32 = 64;
-/// Number of children of a node. The prefix sums of a node of the lowest level fit into a cache
-/// line.
+/// Number of children of a node. The prefix sums of a node of the lowest level fit into one cache line.
 const FAN: usize = 32;
 const FAN_BITS: u32 = 5;
 /// Number of slots of the first line of time.
@@ -361,9 +358,9 @@ const SLOTS_MIN: u32 = 1 << 14;
 #[derive(Clone, Debug, Default)]
 struct Slots {
     bits: Vec<u64>,
-    /// Prefix sums of the lowest level: the number of taken slots before each block, within its
-    /// node. The higher levels have the sums before each node. Slots of the block of the next slot
-    /// are not counted yet in the sums of later blocks.
+    /// Prefix sums of the lowest level: for each block, the number of taken slots before it within its node. The
+    /// higher levels have the number of taken slots before each node. The slots of the block that is being filled are
+    /// not yet counted in the sums of later blocks.
     low: Vec<Low>,
     middle: Vec<Node>,
     high: Vec<Node>,
@@ -428,19 +425,20 @@ impl Slots {
         }
     }
 
-    /// Records how many slots of a completely used block are taken, in the sums of later blocks.
+    /// Adds the number of taken slots of a completely used block to the sums of later blocks.
     #[cold]
     fn close(&mut self, block: u32) {
         let taken = self.bits[block as usize].count_ones();
         self.add(block, taken);
     }
 
-    /// Adds `n` to the sums of the blocks after `block`. To subtract, pass the negative number in
-    /// wrapping arithmetic.
+    /// Adds `n` to the sums of the blocks after `block`, in wrapping arithmetic. To subtract, pass the negative
+    /// number.
     #[inline(always)]
     fn add(&mut self, block: u32, n: u32) {
         let at = |level: u32| (block >> (level * FAN_BITS)) as usize;
-        // Signed children as wide as the sums, which the compiler compares and adds in vectors.
+        // Signed numbers of the children, as wide as the sums, so that the compiler can compare and add them in
+        // vectors.
         let from = (at(0) % FAN) as i16;
         for (child, sum) in (0_i16..).zip(&mut self.low[at(1)].0) {
             *sum = sum.wrapping_add(if child > from { n as u16 } else { 0 });
@@ -486,8 +484,8 @@ impl Slots {
         self.taken - self.rank(slot)
     }
 
-    /// Moves the taken slots together in a new line of time that has three times as many free
-    /// slots. Returns the former slots: a slot's rank there is its new position.
+    /// Moves the taken slots together, in a new line of time with three times as many free slots as taken ones.
+    /// Returns the former slots: the rank of a slot among them is its new position.
     fn compact(&mut self) -> Slots {
         let end = (u64::from(self.taken) * 4).max(u64::from(SLOTS_MIN));
         let last = u64::from(u32::MAX / BLOCK * BLOCK);

@@ -1,9 +1,14 @@
 //! Steps a policy through an access string.
 //!
-//! Notation: `W1 R2 W4x3 gc+1 gc-1 drain1=500 idle1 t+100` means: write page 1; read page 2; one write request for
-//! pages 4 to 6; chip 1 enters GC; chip 1 leaves GC; the queue of chip 1 completes in 500 us; chip 1 is idle; 100 ms
-//! pass. Chips are striped. Write-backs take no time. Lists are printed most recent first; `7d` is dirty, `7c` clean;
-//! `ev 7d` is a victim, `ev B1{4,5}` a block of victims.
+//! An access string consists of tokens:
+//!
+//! - `W1` writes page 1, `R2` reads page 2, `W4x3` is one write request for pages 4 to 6.
+//! - `gc+1`: chip 1 enters GC. `gc-1`: chip 1 leaves GC.
+//! - `drain1=500`: the queue of chip 1 completes in 500 us. `idle1`: chip 1 is idle.
+//! - `t+100`: 100 ms pass.
+//!
+//! Chips are striped. Write-backs take no time. Lists are printed most recent first. `7d` is a dirty page, `7c` a
+//! clean one, `ev 7d` a victim, and `ev B1{4,5}` a block of victims.
 
 use std::fmt;
 

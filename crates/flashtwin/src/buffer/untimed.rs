@@ -1,7 +1,7 @@
 //! A buffer without time and flash, for hits and victims only.
 //!
-//! Policies are stepped, compared and measured in this buffer where only the order of accesses
-//! counts. Write-backs complete immediately. Chips are striped; the caller sets their states.
+//! Policies are stepped, compared and measured in this buffer if only the order of accesses matters. Write-backs
+//! complete immediately. Pages are striped over the chips. The caller sets the states of the chips.
 
 use super::policy::{Access, DeviceView, Eviction, Policy};
 use super::room::{Room, Way};
@@ -16,8 +16,8 @@ use crate::units::{ChipId, Lpn, Time};
 pub struct ChipState {
     /// Whether the chip collects garbage.
     pub in_gc: bool,
-    /// Time until the chip has completed its work (ECR's chip queue complete time, CQCT). It is
-    /// also the chip's load for LCR.
+    /// Time until the chip has completed its work: ECR's chip queue complete time (CQCT), and also LCR's load of the
+    /// chip.
     pub drain: Time,
     /// Whether the chip is idle.
     pub idle: bool,
@@ -67,7 +67,7 @@ impl DeviceView for Pages {
         self.chips[chip.0 as usize].idle
     }
     fn free_blocks(&self, chip: ChipId) -> u32 {
-        // Far from GC, or at its end.
+        // A chip in GC has no free blocks, any other chip is far from GC.
         if self.in_gc(chip) {
             0
         } else {
@@ -165,7 +165,7 @@ impl UntimedBuffer {
         self.room.policy.counters()
     }
 
-    /// Prefetches the data that an access to `lpn` reads. A hint for drivers that know their next accesses.
+    /// Prefetches the data that an access to `lpn` reads. Drivers that know their next accesses call it as a hint.
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {
         self.directory.prefetch(lpn);

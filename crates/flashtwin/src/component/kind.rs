@@ -12,33 +12,35 @@ pub enum Kind {
     Name,
     /// Free text.
     Text,
-    /// One of the given words.
+    /// One of these words.
     Choice(&'static [&'static str]),
-    /// A replacement policy by name.
+    /// The name of a replacement policy.
     PolicyName,
     /// `true` or `false`.
     Bool,
-    /// A whole number between two limits.
+    /// A whole number from the first limit to the second.
     Count(u32, u32),
-    /// A whole number between two limits, or `"auto"`: the component derives the number.
+    /// A whole number from the first limit to the second, or `"auto"`. With `"auto"`, the component computes the
+    /// number.
     CountOrAuto(u32, u32),
-    /// Microseconds, at most this many: one number, or a list with a number for each page type.
+    /// A size in bytes, at most this many.
     Size(u64),
-    /// Microseconds, at most this many.
+    /// A time in microseconds, at most this many.
     Micros(u32),
-    /// Microseconds, at most this many; a number, or a list of one for each page type.
+    /// A time in microseconds, at most this many. It is one number, or a list with one number for each page type.
     MicrosByType(u32),
-    /// Nanoseconds, at most this many.
+    /// A time in nanoseconds, at most this many.
     Nanos(u32),
-    /// Percent, from 0 to below 100.
+    /// A percentage from 0 to below 100.
     Percent,
-    /// A whole number of pages, or a fraction of the buffer's capacity; at most the buffer.
+    /// A number of pages of the buffer: a whole number, or a fraction of the buffer's capacity. At most the capacity.
     Window,
-    /// A number of pages that are not in the buffer, or a fraction of the buffer's capacity; at most the buffer.
+    /// A number of pages that are not in the buffer: a whole number, or a fraction of the buffer's capacity. At most
+    /// the capacity.
     Beyond,
     /// A share from 0 to 1.
     Share,
-    /// A measured figure.
+    /// A measured number, above 0 and at most a billion.
     Figure,
 }
 
@@ -90,7 +92,7 @@ fn write_choice<'a>(
     Ok(())
 }
 
-/// Formats a size in the largest binary unit that divides it: `32 MiB`, `1536 B`.
+/// Formats a size in the largest binary unit of which it is a multiple: `32 MiB`, `1536 B`.
 pub(crate) fn size(bytes: u64) -> String {
     for (unit, factor) in [
         ("TiB", 1 << 40),

@@ -1,7 +1,6 @@
-//! Components: policies, victim rules, translation layers and the like. Each has one file with its
-//! name, parameters, constructor and behaviour, and one line in a table. The reader and the writer
-//! of device files, checks, suggestions in error messages, lists and documentation derive from the
-//! tables.
+//! Components: policies, victim rules, translation layers and the like. Each component has one file with its name,
+//! parameters, constructor and behaviour, and one line in a table. The tables are the source for the reader and the
+//! writer of device files, for checks, suggestions in error messages, lists and documentation.
 
 mod kind;
 mod parameter;

@@ -6,20 +6,23 @@ use super::Kind;
 /// A parameter as its component declares it.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
-    /// Key of the parameter, without the section.
+    /// Key of the parameter, without the name of its section.
     pub key: &'static str,
     /// Kind of the value, with its unit.
     pub kind: Kind,
-    /// TOML text of the default.
+    /// Default value, as TOML text.
     pub default: &'static str,
     /// Meaning of the parameter, in one sentence.
     pub doc: &'static str,
-    /// Source of the parameter or its default.
+    /// Publication from which the parameter or its default is taken.
     pub provenance: &'static str,
 }
 
-/// Declares the parameters of a component. Creates a struct of their values, `ROWS` for the reader, the writer and
-/// the documentation, and `of`, which reads the values from [`Settings`].
+/// Declares the parameters of a component. The macro creates:
+///
+/// - a struct with the values of the parameters,
+/// - `ROWS`, the descriptions for the reader, the writer and the documentation,
+/// - `of`, which reads the values from [`Settings`].
 ///
 /// ```ignore
 /// parameters! {
@@ -39,13 +42,13 @@ macro_rules! parameters {
         $vis struct $Name { $($(#[doc = $doc])+ $vis $field: $type,)+ }
 
         impl $Name {
-            /// Rows of the documentation.
+            /// Descriptions of the parameters.
             $vis const ROWS: &'static [$crate::component::Parameter] = &[$(
                 $crate::component::Parameter {
                     key: stringify!($field),
                     kind: $kind,
                     default: $default,
-                    // A doc comment begins with a space, which is removed here.
+                    // The text of a doc comment begins with a space, which is removed here.
                     doc: concat!($($doc),+).split_at(1).1,
                     provenance: $from,
                 },
@@ -64,28 +67,28 @@ pub(crate) use parameters;
 /// A value of a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// A word or a name.
+    /// Text: a word or a name.
     Text(String),
-    /// A switch.
+    /// A switch: true or false.
     Bool(bool),
-    /// A count, pages, bytes, or picoseconds.
+    /// A whole number: a count, a number of pages, bytes, or picoseconds.
     Number(u64),
     /// A share or a percentage.
     Float(f64),
-    /// One or several times in picoseconds.
+    /// Several numbers, or one: times in picoseconds.
     Numbers(Vec<u64>),
 }
 
 /// Value of a count that the component computes itself.
 pub(crate) const AUTO: &str = "auto";
 
-/// A number of pages, given directly or as a share of the buffer.
+/// A number of pages. In a device file it is a whole number, or a share of the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pages(pub u32);
 
-/// A type of fields of a parameter struct.
+/// A type that a field of a parameter struct can have.
 pub trait FromSetting: Sized {
-    /// Returns the value, if it is of this type.
+    /// Converts the value; `None` if it is of another type.
     fn from_setting(value: &Value) -> Option<Self>;
 }
 
@@ -116,7 +119,7 @@ impl FromSetting for u32 {
     }
 }
 
-/// A count; `None` if the component computes it itself.
+/// A count. `None` means that the component computes it itself.
 impl FromSetting for Option<u32> {
     fn from_setting(value: &Value) -> Option<Option<u32>> {
         match value {
@@ -159,7 +162,7 @@ impl FromSetting for f64 {
     }
 }
 
-/// The values of all parameters of a component, by key. They have been checked.
+/// The values of all parameters of a component, by key. They have been checked against the limits of their kinds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings(Vec<(&'static str, Value)>);
 
@@ -189,9 +192,9 @@ impl Settings {
 /// Description of a component for device files and documentation. Its behaviour is in the same file.
 #[derive(Clone, Copy, Debug)]
 pub struct Component {
-    /// Name in device files.
+    /// Name of the component in device files.
     pub name: &'static str,
-    /// Description, as the rest of a sentence that begins with the name.
+    /// Description of the component. It continues a sentence that begins with the name.
     pub line: &'static str,
     /// Parameters of the component.
     pub parameters: &'static [Parameter],

@@ -1,20 +1,21 @@
-//! Publication of a rule, and how certain the rule is.
+//! The publication that a rule is taken from, and how certain it is that the rule is the published one.
 
-/// How certain a rule is.
+/// How certain it is that a rule is as published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Provenance {
     /// Printed in one of the reproduced papers (GCaR, Harmonia, ECR, CDA-GC, CBM).
     Printed,
-    /// From the original article, as commonly known and as published implementations have it.
+    /// From the original article, in the form that is commonly known and that published implementations have.
     Original,
-    /// Partly ours, because the articles leave it open, or because only a summary of the original was available.
+    /// Partly our own, because the articles leave it open, or because only a summary of the original article was
+    /// available.
     Reconstruction,
-    /// Designed by us.
+    /// Our own design.
     Ours,
 }
 
 impl Provenance {
-    /// Returns the word used in tables.
+    /// Returns the word for this certainty that tables of the documentation use.
     pub fn word(self) -> &'static str {
         match self {
             Provenance::Printed => "printed",
@@ -24,7 +25,7 @@ impl Provenance {
         }
     }
 
-    /// Returns a sentence for the pages of the documentation, after the source.
+    /// Returns the sentence about this certainty that pages of the documentation print after the source.
     pub fn sentence(self) -> &'static str {
         match self {
             Provenance::Printed => "The rule is printed in this paper.",

@@ -9,7 +9,7 @@ pub trait Word: Copy {
     fn from_word(word: &str) -> Option<Self>;
 }
 
-/// Declares an enum together with the word of each variant, so that each word is in one place only:
+/// Declares an enum and the word of each variant, so that each word is written in one place only:
 ///
 /// ```ignore
 /// words! {
@@ -29,10 +29,10 @@ macro_rules! words {
         $vis enum $Name { $($(#[$of_variant])* $Variant,)+ }
 
         impl $Name {
-            /// All words, as in device files.
+            /// All words, in the order of the variants.
             $vis const WORDS: &'static [&'static str] = &[$($word),+];
 
-            /// Returns the word of the variant, as in device files.
+            /// Returns the word of the variant.
             #[allow(dead_code)] // Not every enum is written back by itself.
             $vis const fn name(self) -> &'static str {
                 match self { $($Name::$Variant => $word,)+ }

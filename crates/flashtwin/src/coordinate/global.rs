@@ -1,11 +1,11 @@
-//! Harmonia's reactive schemes (section 4.3.1). If one member must collect, all members collect (inclusive), or those
-//! that will soon have to (selective).
+//! Harmonia's reactive schemes (section 4.3.1). When one member must collect, other members collect, too. In the
+//! inclusive scheme, all members do. In the selective scheme, only members that will soon have to collect do.
 
 use super::scheme::{Coordinate, MemberView, Message, Round, Scheme};
 use crate::component::{Component, Settings};
 use crate::units::Time;
 
-/// Reactive-inclusive: a member at T_hard makes all members collect.
+/// Reactive-inclusive: when a member has fallen to T_hard free blocks, all members collect.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inclusive {
     round: Round,
@@ -42,8 +42,9 @@ impl Coordinate for Inclusive {
     }
 }
 
-/// Reactive-selective: a member at T_soft is registered; a member at T_hard makes all registered members collect. A
-/// member that reaches T_hard during such a round collects on its own.
+/// Reactive-selective: a member that has fallen to T_soft free blocks is registered. When a member has fallen to
+/// T_hard, all registered members collect. If another member falls to T_hard during this round, it collects on its
+/// own.
 #[derive(Clone, Debug)]
 pub(crate) struct Selective {
     registered: Vec<bool>,
@@ -66,7 +67,7 @@ impl Scheme for Selective {
 }
 
 impl Selective {
-    /// Ends the registration of all members.
+    /// Removes all members from the registered ones.
     pub fn clear(&mut self) {
         self.registered.fill(false);
     }

@@ -1,5 +1,5 @@
-//! Harmonia's proactive scheme (section 4.3.2). Under load it is reactive-selective. While the array is idle,
-//! registered members collect until their reserve is free or a host request arrives.
+//! Harmonia's proactive scheme (section 4.3.2). While requests are in flight, it is the reactive-selective scheme.
+//! While the array is idle, registered members collect until their reserve is free or a host request arrives.
 
 use super::global::Selective;
 use super::scheme::{Coordinate, MemberView, Message, Scheme};
@@ -17,13 +17,13 @@ parameters! {
     }
 }
 
-/// The scheme `idle`. It detects idle periods by a fixed threshold (Douglis et al.).
+/// The scheme `idle`. The array counts as idle after a fixed time without requests (Douglis et al.).
 #[derive(Clone, Debug)]
 pub(crate) struct Idle {
     under_load: Selective,
-    /// Time without requests before the array counts as idle (T_idle).
+    /// Time without a request in flight after which the array counts as idle (T_idle).
     after: Time,
-    /// Interval between two checks (T_chk).
+    /// Interval between two checks by the controller (T_chk).
     every: Time,
     next_check: Time,
     collecting: bool,
@@ -73,8 +73,8 @@ impl Coordinate for Idle {
         }
     }
 
-    /// Schedules the next check. The controller checks every T_chk; the first check after T_idle may start a
-    /// collection.
+    /// Schedules the check that may start a collection. The controller checks at multiples of T_chk. This is the
+    /// first such time at which the array has been idle for T_idle.
     fn became_idle(&mut self, now: Time) {
         let at = (now + self.after).0.div_ceil(self.every.0) * self.every.0;
         self.next_check = Time(at);

@@ -1,7 +1,7 @@
 //! Coordinated garbage collection of the members of an array (Kim et al., "Harmonia", MSST 2011, and others).
 //!
-//! A scheme is a file in this directory and a line of the table below. It reads the free-block counts of the members
-//! and sends messages, which the array executes.
+//! A scheme is a file in this directory and a line of the table below. It sees the number of free blocks of each
+//! member. It sends messages, which the array executes.
 
 mod global;
 mod idle;
@@ -31,17 +31,17 @@ macro_rules! schemes {
 
 macro_rules! declare {
     (() $($file:ident::$Type:ident)+) => {
-        /// A scheme of the table.
+        /// The scheme of an array.
         #[derive(Clone, Debug)]
         pub(crate) enum Coordination {
             $($Type($file::$Type),)+
         }
 
-        /// The files' descriptions of their schemes.
+        /// Descriptions of all schemes.
         pub(crate) const SCHEMES: &[Component] = &[$($file::$Type::COMPONENT),+];
 
         impl Coordination {
-            /// Creates the chosen scheme for an array of `members` members.
+            /// Creates the scheme that the device file names, for an array of `members` members.
             pub fn of(chosen: &Chosen, members: usize) -> Coordination {
                 $(if chosen.name == $file::$Type::COMPONENT.name {
                     return Coordination::$Type($file::$Type::new(members, &chosen.settings));
@@ -54,7 +54,7 @@ macro_rules! declare {
                 match self { $(Coordination::$Type(_) => $file::$Type::IS_LOCAL,)+ }
             }
 
-            /// Returns the scheme; `None` if members collect without coordination.
+            /// Returns the scheme as an object; `None` if members collect without coordination.
             pub fn get(&mut self) -> Option<&mut dyn Coordinate> {
                 match self {
                     $(Coordination::$Type(_) if $file::$Type::IS_LOCAL => None,

@@ -12,26 +12,26 @@ pub(crate) struct MemberView {
     pub soft: u32,
     /// Number of free blocks at or below which the member must collect (T_hard).
     pub hard: u32,
-    /// Free blocks at or below which a pool continues to collect during an ordered collection (T_stop).
+    /// Number of free blocks at or below which a pool continues an ordered collection (T_stop).
     pub stop: u32,
-    /// Free blocks at which a pool stops collecting while the array is idle.
+    /// Number of free blocks at which a pool ends a collection that was started while the array is idle.
     pub idle_until: u32,
-    /// Free blocks of the member's scarcest pool when it last took a block.
+    /// Number of free blocks in the member's scarcest pool when a block was last taken from one of its pools.
     pub lowest: u32,
-    /// Whether the member was ordered to collect and has not finished.
+    /// Whether the member was ordered to collect and has not finished yet.
     pub ordered: bool,
 }
 
-/// A message of the protocol.
+/// A message between the coordinator and a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Message {
-    /// PARTICIPATE_GGC: a member is registered.
+    /// PARTICIPATE_GGC: the member has been registered.
     Participate { from: usize },
-    /// REQUEST_GGC: a member must collect.
+    /// REQUEST_GGC: the member must collect.
     Request { from: usize },
-    /// FORCE_GC: orders a member to collect.
+    /// FORCE_GC: the member is ordered to collect.
     Force { to: usize, force: Force },
-    /// Orders a member to stop collecting.
+    /// The member is ordered to stop collecting.
     Cancel { to: usize },
 }
 
@@ -48,7 +48,7 @@ pub(super) trait Scheme: Coordinate + Sized {
 
 /// Events that a scheme handles. Every method may send messages.
 pub(crate) trait Coordinate {
-    /// Called when a pool of a member has fallen to `members[member].lowest` free blocks.
+    /// Called when a pool of the member has fallen to `members[member].lowest` free blocks, which is low.
     fn on_low_free_blocks(
         &mut self,
         _now: Time,
@@ -57,22 +57,22 @@ pub(crate) trait Coordinate {
         _out: &mut Vec<Message>,
     ) {
     }
-    /// Called when a member has finished the ordered collection.
+    /// Called when the member has finished the ordered collection.
     fn finished(&mut self, _members: &[MemberView], _member: usize, _out: &mut Vec<Message>) {}
     /// Called when the array's last request in flight has completed.
     fn became_idle(&mut self, _now: Time) {}
-    /// Called when a host request arrives at an idle array.
+    /// Called when a host request arrives while the array has no other request.
     fn on_request(&mut self, _members: &[MemberView], _out: &mut Vec<Message>) {}
     /// Returns the time of the scheme's next check; [`Time::NEVER`] if there is none.
     fn next_check(&self) -> Time {
         Time::NEVER
     }
-    /// Called when the time of the scheme's next check has come.
+    /// Called at the time that `next_check` returned.
     fn check(&mut self, _now: Time, _members: &[MemberView], _out: &mut Vec<Message>) {}
 }
 
-/// Returns Harmonia's order FORCE_GC: collect at least one victim, then continue until more than
-/// T_stop blocks are free (D-25).
+/// Returns Harmonia's order FORCE_GC. Each pool collects at least one victim, then continues until it has more than
+/// T_stop free blocks (D-25).
 pub(super) fn force_round(view: &MemberView) -> Force {
     Force {
         until: view.stop,
@@ -89,7 +89,7 @@ pub(super) struct Round {
 }
 
 impl Round {
-    /// Starts a round: orders the members `which` to collect.
+    /// Starts a round: orders the members in `which` to collect.
     pub fn begin(
         &mut self,
         from: usize,

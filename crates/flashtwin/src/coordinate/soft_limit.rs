@@ -1,9 +1,10 @@
-//! A proactive scheme that the paper describes but does not implement (section 4.3.2): the controller checks the
-//! members periodically, and orders those to collect that would benefit, before any member must.
+//! A proactive scheme that Harmonia's paper describes but does not implement (section 4.3.2): the controller checks
+//! the members periodically. It orders a member to collect when a collection would help, before any member must
+//! collect.
 //!
-//! Our version: a check starts a round if no member is collecting and some member's scarcest pool is at or below
-//! T_soft. All such members collect together, one block in each pool at or below T_soft. A round thus begins before
-//! any pool is at T_hard, and is as short as possible.
+//! In our version, a check starts a round unless a member is still collecting. The round consists of all members with
+//! a pool that has fallen to T_soft free blocks since the last round. They collect together, one block in each pool
+//! at or below T_soft. A round is therefore short, and usually begins before a pool is at T_hard.
 
 use super::scheme::{Coordinate, MemberView, Message, Scheme};
 use crate::component::{parameters, Component, Kind, Settings};
@@ -23,7 +24,7 @@ parameters! {
 pub(crate) struct SoftLimit {
     every: Time,
     next_check: Time,
-    /// For each member, whether it has fallen to T_soft since its last collection.
+    /// For each member, whether a pool has fallen to T_soft free blocks since the member was last ordered to collect.
     low: Vec<bool>,
 }
 
@@ -56,7 +57,7 @@ impl Coordinate for SoftLimit {
         if view.lowest <= view.soft && !std::mem::replace(&mut self.low[member], true) {
             out.push(Message::Participate { from: member });
         }
-        // A check is scheduled only if it would find a member.
+        // No check is scheduled if no member would be ordered to collect.
         if self.next_check == Time::NEVER && self.low.contains(&true) {
             self.next_check = Time((now.0 / self.every.0 + 1) * self.every.0);
         }

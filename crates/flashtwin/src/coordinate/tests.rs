@@ -1,4 +1,4 @@
-//! Vectors of Harmonia's coordination (MSST 2011, section 4), and closed forms.
+//! Test vectors of Harmonia's coordination (MSST 2011, section 4), and of the other schemes.
 
 use super::global::{Inclusive, Selective};
 use super::idle::Idle;
@@ -9,8 +9,8 @@ use crate::component::{Settings, Value};
 use crate::gc::Force;
 use crate::units::Time;
 
-/// Four SSDs of one pool each, with the given numbers of free blocks. T_hard is 5, T_soft 8, T_stop
-/// 6; the reserve is 15 blocks.
+/// Four SSDs of one pool each, with these numbers of free blocks. T_hard is 5 blocks, T_soft 8, T_stop 6; the reserve
+/// is 15 blocks.
 struct Four {
     free: [u32; 4],
     views: Vec<MemberView>,
@@ -83,8 +83,8 @@ impl Four {
     }
 }
 
-/// Test vector GGC-1: members A, B, C and D have 12, 8, 6 and 20 free blocks; a write to C uses one
-/// of its blocks.
+/// Test vector GGC-1. Members A, B, C and D have 12, 8, 6 and 20 free blocks. Then a write to C takes one of its free
+/// blocks.
 #[test]
 fn vector_ggc_1_selective() {
     let mut four = Four::new([12, 8, 6, 20]);
@@ -106,7 +106,7 @@ fn vector_ggc_1_inclusive() {
     let mut ri = Inclusive::default();
     four.fall(&mut ri, 2, 5);
     assert_eq!((four.free, four.erases), ([13, 9, 7, 21], 5));
-    // Another member that reaches T_hard during the round collects on its own.
+    // During the round, another member reaches T_hard and collects on its own.
     four.sent.clear();
     four.fall(&mut ri, 1, 5);
     assert!(four.sent.is_empty());
@@ -115,9 +115,8 @@ fn vector_ggc_1_inclusive() {
     assert_eq!(four.sent.len(), 5);
 }
 
-/// Test vector GGC-2. Member C is registered with 7 free blocks; the reserve is 15 blocks. The last
-/// completion is at t = 100 ms, T_idle is 10 ms and T_chk 1 ms. FORCE_GC is sent at 110 ms; a
-/// request at 120 ms makes C stop.
+/// Test vector GGC-2. Member C is registered with 7 free blocks; the reserve is 15 blocks. T_idle is 10 ms and T_chk
+/// 1 ms. The last completion is at 100 ms, so FORCE_GC is sent at 110 ms. A request at 120 ms makes C stop.
 #[test]
 fn vector_ggc_2_idle() {
     let mut four = Four::new([12, 20, 9, 20]);
@@ -140,7 +139,7 @@ fn vector_ggc_2_idle() {
     assert_eq!(pi.next_check(), Time::NEVER);
 }
 
-/// With no member registered, an idle interval does nothing.
+/// If no member is registered, no member collects while the array is idle.
 #[test]
 fn idle_collects_only_registered_members() {
     let four = Four::new([12, 20, 9, 20]);
@@ -152,8 +151,7 @@ fn idle_collects_only_registered_members() {
     assert!(out.is_empty());
 }
 
-/// One member collects at a time; members receive the token in the order in which they requested
-/// it.
+/// One member collects at a time. Members receive the token in the order of their requests.
 #[test]
 fn turns_are_taken_one_after_the_other() {
     let mut four = Four::new([9, 9, 9, 9]);
@@ -176,7 +174,7 @@ fn turns_are_taken_one_after_the_other() {
     }
 }
 
-/// The controller checks at its own times, and a round consists of the members at or below T_soft.
+/// The controller checks at multiples of its interval. A round consists of the members that have fallen to T_soft.
 #[test]
 fn the_soft_limit_collects_before_the_hard_limit() {
     let mut four = Four::new([12, 9, 9, 20]);

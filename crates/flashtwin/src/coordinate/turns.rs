@@ -1,9 +1,10 @@
-//! One member at a time: collections are staggered so that the data of the other members can always be read. This is
-//! the idea of TTFLASH (Yan et al., FAST 2017) and IODA (Li et al., SOSP 2021), applied to whole members.
+//! One member collects at a time, so that the data of all other members can be read without delay. TTFLASH (Yan et
+//! al., FAST 2017) and IODA (Li et al., SOSP 2021) have this idea; here it is applied to whole members.
 //!
-//! A member whose scarcest pool falls to T_soft requests the token, and waits in a queue for it. The holder collects
-//! one block in each pool at or below T_soft. A member that falls to T_hard while it waits collects without the
-//! token. T_soft should therefore be far enough above T_hard for the whole queue to take its turn.
+//! A member requests the token when its scarcest pool falls to T_soft free blocks. Requests wait in a queue. The
+//! holder of the token collects one block in each pool at or below T_soft, then passes the token to the next member
+//! of the queue. A member that falls to T_hard while it waits collects without the token. T_soft should be so far
+//! above T_hard that all members of the queue can collect before that.
 
 use std::collections::VecDeque;
 
@@ -12,7 +13,7 @@ use crate::component::{Component, Settings};
 use crate::gc::Force;
 use crate::units::Time;
 
-/// The scheme `turns`: a token that the members in the queue receive one after the other.
+/// The scheme `turns`: a token, which the members of the queue hold one after the other.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Turns {
     holder: Option<usize>,

@@ -1,10 +1,10 @@
 //! Interface between a device's front end and its back end: the flash of an SSD, or the members of an array. A back
 //! end executes page operations and returns them when they have completed.
 //!
-//! Contract: while it processes one event, the front end queues any number of operations ([`Backend::enqueue`]) and
-//! then calls [`Backend::settle`] once. It advances the clock to the next event of the queue, calls
-//! [`Backend::on_event`], processes the finished operations, takes further ones ([`Backend::more_done`]), and calls
-//! [`Backend::activate`] for the unit that `on_event` returned. A back end never calls the front end.
+//! Contract: while the front end processes one event, it queues any number of operations ([`Backend::enqueue`]), and
+//! then calls [`Backend::settle`] once. It advances the clock to the next event of the queue, and calls
+//! [`Backend::on_event`]. It processes the finished operation and further ones ([`Backend::more_done`]). Then it
+//! calls [`Backend::activate`] for the unit that `on_event` returned. A back end never calls the front end.
 
 use crate::chips::{ChipChanges, ChipSet};
 use crate::events::EventQueue;
@@ -12,26 +12,26 @@ use crate::metrics::FlashReport;
 use crate::nand::{Asked, Done, PageOp};
 use crate::units::{ChipId, Lpn, Time};
 
-/// The back end of a device. A *unit* is a part that executes one operation at a time and collects its own garbage: a
-/// chip of an SSD, or a member of an array.
+/// The back end of a device. A *unit* is a part of the back end whose garbage collection the front end observes. In
+/// an SSD, it is a chip. In an array, it is a member, a chip of a member, or a set of members that share a stripe.
 pub trait Backend: Clone + std::fmt::Debug + sealed::Work {
-    /// Returns the unit that holds the page's copy or will receive its next write; `None` if the page has no copy and
+    /// Returns the unit that holds the page's copy or will receive its next write. `None` if the page has no copy and
     /// may be written to any unit.
     fn unit_of(&self, lpn: Lpn) -> Option<ChipId>;
     /// Returns the units that are collecting garbage now.
     fn units_in_gc(&self) -> &ChipSet;
-    /// Returns the time until a unit has completed its work (ECR's chip queue complete time), as printed or exact
-    /// (D-14).
+    /// Returns the time until a unit has completed its work (ECR's chip queue complete time). With `exact`, the time
+    /// is exact, otherwise as printed in the paper (D-14).
     fn drain_time(&self, unit: usize, exact: bool, now: Time) -> Time;
     /// Returns the total flash time of the reads and writes queued or in service on a unit.
     fn load(&self, unit: usize) -> Time;
     /// Whether the unit has no operation in service or waiting.
     fn is_idle(&self, unit: usize) -> bool;
-    /// Returns the free blocks of a unit; `u32::MAX` for a dead die, which never collects.
+    /// Returns the number of free blocks of a unit. Returns `u32::MAX` for a dead die, which never collects.
     fn free_blocks(&self, unit: usize) -> u32;
-    /// Returns the number of free blocks at or below which a unit collects.
+    /// Returns the GC trigger: a unit collects if its number of free blocks is not above this number.
     fn gc_trigger_blocks(&self, unit: usize) -> u32;
-    /// Returns the free pages of a unit's open block; `u32::MAX` for a dead die.
+    /// Returns the number of free pages in a unit's open block. Returns `u32::MAX` for a dead die.
     fn open_pages(&self, unit: usize) -> u32;
     /// Returns the flash counters from `since` to `now`.
     fn report(&self, now: Time, since: Time) -> FlashReport;
@@ -43,25 +43,25 @@ pub trait Backend: Clone + std::fmt::Debug + sealed::Work {
 pub(crate) mod sealed {
     use super::*;
 
-    /// Means that a page may be written to several units.
+    /// Stands for "no single unit": the page may be written to several units.
     pub const NO_HOME: u32 = u32::MAX;
 
     /// Executes page operations, and returns them when they have ended.
     ///
     /// # Safety
-    /// No method of this trait or of [`Backend`] changes what [`Work::kind`] returns.
+    /// No method of this trait or of [`Backend`] may change what [`Work::kind`] returns.
     pub unsafe trait Work {
         /// Whether the front end in front of this back end is a plain one ([`super::plain`]).
         const PLAIN: bool = false;
-        /// Returns the tag of the back end's variant, for which the request path is specialized.
+        /// Returns the number of the back end's variant. There are copies of the request path for some variants.
         #[inline(always)]
         fn kind(&self) -> u8 {
             0
         }
-        /// Returns the name of the copy of the back end's code that is in use behind a plain front end, or behind any
-        /// other.
+        /// Returns the name of the copy of the back end's code that is in use. `plain_front` is whether the front end
+        /// is a plain one.
         fn path(&self, plain_front: bool) -> &'static str;
-        /// Lets the compiler assume that the back end is of this kind.
+        /// Informs the compiler that the back end is of this kind.
         ///
         /// # Safety
         /// [`Work::kind`] must be `kind`.
@@ -71,7 +71,8 @@ pub(crate) mod sealed {
         fn resources(&self) -> usize;
         /// Returns the unit to which a write of the page goes.
         fn unit_for_write(&mut self, lpn: Lpn) -> u32;
-        /// Returns the only unit to which copies of the page are written; [`NO_HOME`] if there may be several.
+        /// Returns the unit to which copies of the page are written. Returns [`NO_HOME`] if there may be several such
+        /// units.
         #[inline(always)]
         fn home(&self, _lpn: Lpn) -> u32 {
             NO_HOME
@@ -80,26 +81,26 @@ pub(crate) mod sealed {
         fn unit_of_copy(&self, lpn: Lpn) -> Option<u32>;
         /// Queues an operation.
         fn enqueue(&mut self, unit: usize, op: PageOp, now: Time, events: &mut EventQueue);
-        /// Queues a write of a page that may be written to several units; `asked` is the placement that the host gives
-        /// it.
+        /// Queues a write of a page that may be written to several units. `asked` is the placement that the host
+        /// requests for it.
         #[inline(always)]
         fn enqueue_write(&mut self, op: PageOp, _asked: Asked, now: Time, events: &mut EventQueue) {
             let unit = self.unit_for_write(op.lpn);
             self.enqueue(unit as usize, op, now, events);
         }
-        /// Whether the back end uses the placement that the host gives a write.
+        /// Whether the back end uses the placement that the host requests for writes.
         #[inline(always)]
         fn heeds_placement(&self) -> bool {
             false
         }
-        /// Notifies the flash of a write of the host before any of its pages. Called only if
-        /// [`Work::heeds_placement`].
+        /// Notifies the back end of a write request of the host, before any of its pages is written. Called only if
+        /// [`Work::heeds_placement`] returns true.
         fn accept(&mut self, _asked: Asked) {}
-        /// Called once per event, after all operations of this event have been queued.
+        /// Called once per event, after all operations of the event have been queued.
         fn settle(&mut self, _now: Time, _events: &mut EventQueue) {}
-        /// Processes the event of a resource. Returns the unit to activate afterwards; `None` if the event is
-        /// internal to the back end, that is, no operation finished and no unit became idle. Stores the finished
-        /// operation, if any, in `done`, which the caller passes empty.
+        /// Processes the event of a resource. If an operation finished, stores it in `done`, which must be empty.
+        /// Returns the unit to activate afterwards. Returns `None` if the event is internal to the back end, that is,
+        /// if no operation finished and no unit became idle.
         fn on_event(
             &mut self,
             resource: usize,
@@ -107,42 +108,43 @@ pub(crate) mod sealed {
             events: &mut EventQueue,
             done: &mut Option<Done>,
         ) -> Option<usize>;
-        /// Returns a further operation that finished with the last event.
+        /// Returns another operation that finished with the last event. `None` if there is none left.
         fn more_done(&mut self) -> Option<Done> {
             None
         }
         /// Starts the next operation of a unit, if the unit is free and an operation waits.
         fn activate(&mut self, unit: usize, now: Time, events: &mut EventQueue);
-        /// Whether a power loss may destroy data that were acknowledged but not flushed.
+        /// Whether a power loss may destroy data that the back end has acknowledged and not yet flushed.
         #[inline]
         fn is_volatile(&self) -> bool {
             false
         }
-        /// Finishes `op` once all earlier writes survive a power loss. Called only if [`Work::is_volatile`].
+        /// Completes the flush `op` when all earlier writes survive a power loss. Called only if
+        /// [`Work::is_volatile`] returns true.
         fn flush(&mut self, _op: PageOp, _now: Time, _events: &mut EventQueue) {}
         /// Adds the pages whose newest contents a power loss would destroy.
         fn lost(&self, _lost: &mut Vec<Lpn>) {}
         /// Trims a page.
         fn trim(&mut self, lpn: Lpn, now: Time, events: &mut EventQueue);
-        /// Notifies the flash that the host has written a page to the buffer at `now`, and that the buffer's policy
-        /// has been notified.
+        /// Notifies the back end that the host has written a page to the buffer at `now`. Called after the buffer's
+        /// policy has been notified.
         #[inline(always)]
         fn note_write(&mut self, _lpn: Lpn, _now: Time) {}
         /// Prefetches the first data that an operation on the page accesses.
         fn prefetch(&self, _lpn: Lpn) {}
         /// Prefetches the state of the block with the page's old copy.
         fn prefetch_old_copy(&self, _lpn: Lpn) {}
-        /// Prefetches data for pages that will be written soon: the state of the block with the old copy of `next`,
-        /// and the map entry of `later`.
+        /// Prefetches data for pages that will be written soon. For `next`: the state of the block with its old copy.
+        /// For `later`: its map entry.
         #[inline(always)]
         fn prefetch_ahead(&self, next: Lpn, later: Lpn) {
             self.prefetch(later);
             self.prefetch_old_copy(next);
         }
-        /// Starts or stops recording the units whose times have changed.
+        /// Starts or stops the record of units whose times change.
         fn follow_times(&mut self, _on: bool) {}
-        /// Returns the record of the units whose drain time as printed, or load, has changed; `None` if there is
-        /// none.
+        /// Returns the record of the units whose load, or whose drain time as printed, has changed. `None` if there
+        /// is no record.
         #[inline]
         fn time_changes(&self) -> Option<&ChipChanges> {
             None

@@ -1,8 +1,8 @@
-//! Bare devices: devices whose front end takes no time, used as members of an array.
+//! Bare devices: devices whose front end takes no time. They are used as members of an array.
 //!
-//! If a member has no link, processor or buffer that takes time, a request is no more than its pages, each of which
-//! waits independently (D-35). The array then sends these pages directly to the flash. The instants are the same as
-//! through the front end.
+//! If a member has no link, processor or buffer that takes time, a request consists of its pages only, and each page
+//! waits independently (D-35). The array then sends the pages directly to the flash, bypassing the front end. All
+//! instants are the same as with the front end.
 
 use super::requests::number_in_logs;
 use super::{Backend, Device};
@@ -15,14 +15,14 @@ impl<B: Backend> Device<B> {
         is_free && !self.queues.is_limited() && !self.cache.present
     }
 
-    /// Sets the device's time, for a device whose flash is used from outside.
+    /// Sets the device's clock. Used if the array executes operations on the flash directly.
     #[inline]
     pub(crate) fn set_now(&mut self, now: Time) {
         self.now = now;
     }
 
-    /// Returns the number that logs give to the next request, for a request that the caller stores elsewhere.
-    /// [`Device::take_number`] advances the number.
+    /// Returns the number that the next request has in logs. Used if the caller stores the request elsewhere;
+    /// [`Device::take_number`] then advances the number.
     #[inline(always)]
     pub(crate) fn next_number(&self) -> u32 {
         number_in_logs(self.requests.next_number())

@@ -1,8 +1,8 @@
 //! The controller's processor. It serves one request at a time, in the order of the queues (D-10).
 //!
-//! A request takes processor time twice: a fixed time before its pages are accessed, and time for each list entry
-//! that the published policy inspects to find victims. This search delays the request that caused it and all later
-//! requests, but not the flash operations that the request starts.
+//! A request takes processor time twice. Before its pages are accessed, it takes a fixed time. When victims are
+//! chosen for it, it takes time for each list entry that the published policy inspects. This search delays the
+//! request and all later requests, but not the flash operations that the request starts.
 
 use super::requests::ReqId;
 use super::{link, Backend, Device};
@@ -13,13 +13,13 @@ use crate::units::Time;
 pub(super) struct Controller {
     request: Time,
     scan_entry: Time,
-    /// The request that the processor is working for, before the access to its pages.
+    /// The request for which the processor is working, before the pages of the request are accessed.
     at_work: Option<ReqId>,
     /// The request whose pages are being accessed.
     in_hand: Option<ReqId>,
-    /// Number of list entries inspected for the last request.
+    /// Number of list entries inspected for the request that was last worked on.
     inspected: u64,
-    /// Whether the processor is busy with the search for the victims of the last request.
+    /// Whether the processor is busy with the search for victims that the last request needed.
     searching: bool,
 }
 
@@ -35,7 +35,7 @@ impl Controller {
         }
     }
 
-    /// Returns the time that the processor works for each request before its pages are accessed.
+    /// Returns the fixed time that the processor works for each request before its pages are accessed.
     #[inline(always)]
     pub fn work<B: Backend>(&self) -> Time {
         match B::PLAIN {
@@ -61,7 +61,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Whether the controller dispatches a request as soon as it arrives.
+    /// Whether the controller dispatches every request when it arrives, without waiting.
     #[inline(always)]
     pub(super) fn takes_at_once(&self) -> bool {
         B::PLAIN || self.controller.is_free_of_cost() && !self.queues.is_limited()
@@ -71,13 +71,13 @@ impl<B: Backend> Device<B> {
     #[inline(never)]
     pub(super) fn wait_for_controller(&mut self, id: ReqId) {
         let is_free = self.controller.is_free_of_cost();
-        // Holds the arrival time at the controller until the request is dispatched.
+        // Until the request is dispatched, this field has its time of arrival at the controller.
         self.requests[id].dispatched = self.now;
         self.queues.push(self.requests[id].queue, id);
         match (is_free, self.queues.waiting()) {
             (false, _) => self.next_request(),
             (true, 1) => self.take_commands(),
-            // Other requests are already waiting for the limit on commands.
+            // Other requests already wait for the limit on commands, so this one waits behind them.
             (true, _) => {}
         }
     }
@@ -141,7 +141,7 @@ impl<B: Backend> Device<B> {
         self.controller.inspected += entries;
     }
 
-    /// Returns the remaining search time for a request whose pages are all done.
+    /// Returns the search time that is left when all pages of a request are done.
     #[inline]
     pub(super) fn search_left(&self, id: ReqId) -> Time {
         if self.controller.in_hand == Some(id) {

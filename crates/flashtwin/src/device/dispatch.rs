@@ -3,8 +3,8 @@
 use super::*;
 
 impl<B: Backend> Device<B> {
-    /// Dispatches a request to flash and buffer: its pages are accessed in ascending order, and each waits
-    /// independently (D-35).
+    /// Dispatches a request to buffer and flash. Its pages are accessed in ascending order, and each page then waits
+    /// independently of the others (D-35).
     #[inline(never)]
     pub(super) fn dispatch(&mut self, id: ReqId) {
         self.dispatch_now(id, self.requests[id].op);
@@ -23,11 +23,12 @@ impl<B: Backend> Device<B> {
         self.dispatch_past_cache(id);
     }
 
-    /// Dispatches a flush, a trim, a refused request, or an access to a device without a buffer.
+    /// Dispatches a request that does not access the buffer: a flush, a trim, a refused request, or any request to a
+    /// device without a buffer.
     #[inline(never)]
     fn dispatch_past_cache(&mut self, id: ReqId) {
         let r = &mut self.requests[id];
-        // No page sets the parts of these requests.
+        // No page sets the parts of such a request, so they are marked as set.
         (r.parts, r.parts_set) = (Breakdown::default(), PartsSet::All);
         let (op, first, pages) = (r.op, r.first_page, r.pages);
         if self.broken {
@@ -108,7 +109,7 @@ impl<B: Backend> Device<B> {
         self.queue_program(lpn, Cause::HostWrite, owner, Stream::Cold, fua);
     }
 
-    /// Completes one page of a request; `parts` sum to the time since the dispatch.
+    /// Completes one page of a request. The sum of `parts` is the time since the dispatch.
     #[inline(always)]
     pub(super) fn page_done(&mut self, id: ReqId, parts: Breakdown) {
         let r = &mut self.requests[id];
@@ -121,7 +122,7 @@ impl<B: Backend> Device<B> {
         self.one_less(id);
     }
 
-    /// Ends a page whose time since the dispatch was only a wait for a slot, or zero.
+    /// Completes a page whose time since the dispatch was only a wait for a slot, or was zero.
     #[inline(always)]
     pub(super) fn page_done_in_slot(&mut self, id: ReqId) {
         let now = self.now;
@@ -151,7 +152,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Continues a request whose pages are all done: the access time of the buffer follows, then the link.
+    /// Continues a request whose pages are all done. The access time of the buffer follows, then the transfer on the
+    /// link.
     #[inline(always)]
     pub(super) fn pages_done(&mut self, id: ReqId) {
         if self.requests[id].op == Op::Flush && self.flush_behind(id) {
@@ -176,8 +178,8 @@ impl<B: Backend> Device<B> {
         self.leave_after(id, search, buffer);
     }
 
-    /// Lets the request leave after the processor's remaining search time `search` and the buffer's access time
-    /// `buffer`.
+    /// Lets the request return over the link after the remaining search time of the processor, `search`, and the
+    /// access time of the buffer, `buffer`.
     fn leave_after(&mut self, id: ReqId, search: Time, buffer: Time) {
         let r = &mut self.requests[id];
         r.write_parts_out();
@@ -217,15 +219,15 @@ impl<B: Backend> Device<B> {
         );
         let queue = r.queue;
         let is_usual = !self.broken && !self.collects_completions;
-        // The unusual cases are in another function, so that this one needs no stack frame.
+        // The rare cases are in a function of their own, so that this function needs no stack frame.
         if !is_usual || !self.metrics.finished(&r.finished(now, work), B::PLAIN) {
             self.complete_unusually(id);
         }
         self.leave_queue(queue);
     }
 
-    /// Completes a request that failed, or for which more than the ordinary metrics is recorded. `id` has already
-    /// been removed.
+    /// Completes a request that failed, or for which more than the usual metrics are recorded. `id` has been removed
+    /// already.
     #[inline(never)]
     fn complete_unusually(&mut self, id: ReqId) {
         let (now, work) = (self.now, self.controller.work::<B>());

@@ -3,7 +3,7 @@
 use super::*;
 
 impl<B: Backend> Device<B> {
-    /// Queues a read, or a write of a page that has only one unit.
+    /// Queues a read, or a write of a page that can be written to one unit only.
     #[inline(always)]
     pub(super) fn queue_flash(&mut self, chip: u32, lpn: Lpn, cause: Cause, owner: Owner) {
         let request = self.request_of(owner);
@@ -43,7 +43,7 @@ impl<B: Backend> Device<B> {
             .enqueue_write(op, asked, self.now, &mut self.events);
     }
 
-    /// Returns the placement that the host gave a page of the buffer, or a request.
+    /// Returns the placement that the host requested for a page of the buffer, or for a request.
     #[inline(always)]
     fn asked_of(&self, owner: Owner) -> Asked {
         match owner.is_cached_page() {
@@ -52,7 +52,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Returns the number of the request on whose behalf an operation is executed.
+    /// Returns the number of the request because of which an operation is executed.
     #[inline(always)]
     fn request_of(&self, owner: Owner) -> u32 {
         match owner.is_cached_page() {
@@ -117,7 +117,7 @@ impl<B: Backend> Device<B> {
         self.direct_flash_done(done);
     }
 
-    /// Processes the end of a flash operation that the buffer did not issue.
+    /// Processes the end of a flash operation that serves a host request directly, not a page of the buffer.
     #[inline(never)]
     fn direct_flash_done(&mut self, done: &Done) {
         debug_assert_eq!(done.op.owner.receiver(), Receiver::HostRequest);
@@ -139,7 +139,8 @@ impl<B: Backend> Device<B> {
             self.requests[id].write_parts_out();
             parts.add(&self.requests[id].parts);
         } else if done.op.cause == Cause::HostRead {
-            // The request bypassed the buffer, but waited behind accesses that were waiting there.
+            // The request bypassed the buffer. Before that, it waited behind accesses that were waiting for an
+            // evictable page.
             parts.slot_order += done.op.enqueued - self.requests[id].dispatched;
         }
         if self.writes.in_turn() && done.op.cause == Cause::HostWrite {
@@ -185,7 +186,7 @@ impl OpTimes {
         }
     }
 
-    /// Returns the parts of the last `time` of the operation, or of all of it if it took less.
+    /// Returns the parts of the last `time` of the operation. If the operation took less, returns all its parts.
     #[inline(always)]
     pub fn parts_within(&self, time: Time, now: Time) -> Breakdown {
         match now - self.enqueued <= time {

@@ -5,7 +5,7 @@ use super::{Backend, BufferEvent, Device};
 /// Occupancy of a device at an instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gauges {
-    /// Number of requests submitted and not finished.
+    /// Number of requests that have been submitted and are not finished.
     pub requests: u32,
     /// Pages of the buffer whose contents flash does not have.
     pub dirty_pages: u32,

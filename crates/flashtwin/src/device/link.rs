@@ -1,9 +1,10 @@
-//! The host link: command overhead, then the wire that transfers the data of requests.
+//! The host link: command overhead, and the wire that transfers the data of requests.
 //!
-//! A bus (the reference's, SATA) transfers one request at a time. As with DiskSim's device that never disconnects,
+//! A bus (the reference's, or SATA) transfers one request at a time. As with DiskSim's device that never disconnects,
 //! the bus is held while a write is received or a read is returned. Finished requests have priority over new ones.
-//! The command of a read takes no bus time; on SATA, it does not even wait for the bus (command queueing). If the
+//! The command of a read takes no bus time. On SATA, it does not even wait for the bus (command queueing). If the
 //! transfer of a sector takes no time, no request waits for the bus. A duplex link (PCIe) has an inbound wire for
+//! writes and an outbound wire for reads. On each wire, requests are served in order of arrival.
 //! writes and an outbound one for reads, each first come first served.
 
 use std::collections::VecDeque;
@@ -27,11 +28,11 @@ pub(super) const WAY_OUT: usize = 4;
 pub(super) enum Mode {
     /// Requests pass in no time.
     Free,
-    /// Requests pass one at a time, both commands and data.
+    /// One request at a time is on the bus, with its command and its data.
     Bus,
-    /// Data pass one request at a time; commands pass at any time.
+    /// The data of one request at a time are on the bus. Commands can be received at any time.
     QueuedBus,
-    /// Data pass one request at a time in each direction.
+    /// In each direction, the data of one request at a time are on the wire.
     Duplex,
 }
 
@@ -95,15 +96,15 @@ impl Link {
 /// Pending instants of [`BUS`], [`OVERHEAD`], [`BUFFER`], [`CPU`] and [`WAY_OUT`].
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
-    /// For each timer: its instant in the high bits, then the order of setting, then the index of the timer.
+    /// For each timer: its instant in the high bits, then the order in which it was set, then its index.
     entries: [u128; 5],
     /// Pending timers, as bits.
     set: u32,
-    /// The earliest entry. Cached, since it is read more often than it changes.
+    /// The least entry of the pending timers. It is stored, since it is read more often than it changes.
     first: u128,
 }
 
-/// Low bits of an entry: the timer's index.
+/// Number of low bits of an entry that have the timer's index.
 const WHICH_BITS: u32 = 3;
 
 #[inline(always)]
@@ -257,8 +258,8 @@ impl<B: Backend> Device<B> {
         self.without_bus(|device| device.reach_controller(id));
     }
 
-    /// Runs `work`, which may finish requests, and lets these requests leave afterwards, one by one. So no request is
-    /// dispatched while the work for another one is not finished.
+    /// Runs `work`, which may finish requests. The finished requests then return over the link, one after the other.
+    /// No request is dispatched before `work` for another one has ended.
     #[inline(always)]
     pub(super) fn without_bus(&mut self, work: impl FnOnce(&mut Device<B>)) {
         let outer = std::mem::replace(&mut self.link.handing_on, true);
@@ -267,7 +268,8 @@ impl<B: Backend> Device<B> {
         self.hand_on_bus();
     }
 
-    /// Calls `work` as `without_bus` does, in an event of the flash. No other work of the link is being done then.
+    /// Calls `work` as `without_bus` does, but in an event of the flash, in which no other work of the link can be
+    /// running.
     #[inline(always)]
     pub(super) fn without_bus_in_event(&mut self, work: impl FnOnce(&mut Device<B>)) {
         debug_assert!(!self.link.handing_on, "an event within another's work");
@@ -290,7 +292,7 @@ impl<B: Backend> Device<B> {
                 _ => self.complete(id),
             };
         }
-        // Finished requests have priority over new ones. None is waiting, so this one is next.
+        // Finished requests have priority over new ones. If no finished request waits, this one is the next.
         if self.link.on_bus.is_some() || !self.link.leaving.is_empty() {
             return self.link.leaving.push_back(id);
         }
@@ -308,7 +310,7 @@ impl<B: Backend> Device<B> {
         r.op == Op::Read && r.status == Status::Ok
     }
 
-    /// Returns the time that the data of a request occupy the wire.
+    /// Returns the time for which the data of a request occupy the wire.
     #[inline(always)]
     fn wire_time(&self, id: ReqId) -> Time {
         let sectors = self.requests[id].link_sectors(&self.address);
@@ -378,7 +380,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Gives the bus, if it is free, to the next request; requests that need no bus time pass immediately.
+    /// If the bus is free, gives it to the next request. Requests that need no bus time continue immediately.
     #[inline(always)]
     fn hand_on_bus(&mut self) {
         let waits = !self.link.leaving.is_empty() || !self.link.arriving.is_empty();
@@ -421,8 +423,9 @@ mod tests {
     use crate::spec::builtin;
     use crate::{DeviceSpec, Ssd};
 
-    /// Returns, in nanoseconds, the completions of reads and writes of one page that arrive together. There is no
-    /// buffer. A read of a page that was never written takes no time in the device, a write 200 us.
+    /// Submits reads and writes of one page at the same instant, to a device without a buffer. Returns the instants
+    /// of their completions, in nanoseconds. A read of a page that was never written takes no time in the device, a
+    /// write takes 200 us.
     fn ends(kind: &str, ops: &[Op]) -> Vec<(Op, u64)> {
         let overrides = [
             ("buffer", "none"),
@@ -452,7 +455,7 @@ mod tests {
 
     #[test]
     fn on_pcie_reads_and_writes_do_not_wait_for_each_other() {
-        // A page takes 1137.5 ns in either direction.
+        // The transfer of a page takes 1137.5 ns in either direction.
         assert_eq!(
             ends("pcie", &[Read, Write, Read, Write]),
             [
@@ -466,7 +469,7 @@ mod tests {
 
     #[test]
     fn on_sata_they_cross_one_at_a_time() {
-        // A page takes 10 153.333 ns.
+        // The transfer of a page takes 10 153.333 ns.
         assert_eq!(
             ends("sata", &[Read, Write, Read, Write]),
             [

@@ -1,11 +1,16 @@
 //! A device as a state machine: a front end (host link, processor, buffer) and a back end (the flash of an SSD, or
 //! the members of an array).
 //!
-//! The methods are of four kinds. *Inputs*: [`Device::submit`] submits a request at an instant. *Time*:
-//! [`Device::next_event`] returns the instant of the next event, [`Device::step`] processes one event, and
-//! [`Device::advance`] processes all events up to an instant. *Outputs*: [`Device::completions`] has the finished
-//! requests, which the caller takes. *State*: preconditioning, saving and loading, and the metrics. Calls must be in
-//! order of time: do not submit before an instant up to which the device has been advanced.
+//! The methods are of four kinds:
+//!
+//! - *Inputs*: [`Device::submit`] submits a request at an instant.
+//! - *Time*: [`Device::next_event`] returns the instant of the next event, [`Device::step`] processes one event, and
+//!   [`Device::advance`] processes all events up to an instant.
+//! - *Outputs*: [`Device::completions`] has the finished requests, which the caller takes.
+//! - *State*: preconditioning, saving and loading, and the metrics.
+//!
+//! Calls must be in order of time: a request must not be submitted at an instant before that to which the device has
+//! been advanced.
 
 mod backend;
 mod bare;
@@ -52,7 +57,7 @@ pub struct OutOfRange {
     pub offset: u64,
     /// Length of the request in bytes.
     pub bytes: u64,
-    /// Bytes the device exports.
+    /// Number of bytes that the device exports.
     pub exported_bytes: u64,
 }
 
@@ -81,12 +86,12 @@ pub(crate) struct Front<'a> {
     pub partial: Partial,
     /// Device parameters passed to the buffer's policy.
     pub setup: Setup,
-    /// Whether the flash has a use for the placement of writes.
+    /// Whether the flash uses the placement of writes.
     pub heeds_placement: bool,
 }
 
-/// A device: a front end and a back end. Cloning it clones its whole state. `repr(C)`, because [`Device::as_plain`]
-/// depends on the layout.
+/// A device: a front end and a back end. A clone has the whole state of the device. The type is `repr(C)` because
+/// [`Device::as_plain`] depends on its layout.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Device<B: Backend> {
@@ -104,8 +109,8 @@ pub struct Device<B: Backend> {
     collects_completions: bool,
     metrics: Metrics,
     address: Address,
-    /// Requests whose pages are done, but whose buffer and processor times have not elapsed; the next to complete
-    /// first.
+    /// Requests whose pages are done, and whose buffer and processor times are still running. The next request to
+    /// complete is first.
     in_buffer: VecDeque<(Time, ReqId)>,
     writes: PageWrites,
     programs: ProgramLog,
@@ -118,7 +123,7 @@ pub struct Device<B: Backend> {
 /// Access times of the buffer memory.
 #[derive(Clone, Copy, Debug, Default)]
 struct BufferLatencies {
-    /// Whether neither the buffer nor the processor's search takes time.
+    /// Whether neither the buffer memory nor the processor's search takes time.
     are_none: bool,
     read: Time,
     write: Time,
@@ -131,7 +136,7 @@ struct Address {
     page_bytes: u64,
     page_shift: Option<u32>,
     exported_bytes: u64,
-    /// Whether requests are rounded outwards to whole pages.
+    /// Whether requests are extended to whole pages.
     round: bool,
 }
 
@@ -158,8 +163,8 @@ impl Address {
 }
 
 impl<B: Backend> Device<B> {
-    /// Creates a front end for `backend`. If `policy` is given, it manages the buffer instead of the policy that
-    /// `front` names.
+    /// Creates a device from `backend` and a front end. If `policy` is given, it manages the buffer instead of the
+    /// policy that `front` names.
     pub(crate) fn behind(
         front: &Front,
         backend: B,
@@ -209,7 +214,8 @@ impl<B: Backend> Device<B> {
         device
     }
 
-    /// Lets the back end record what the buffer's policy follows. Must be called whenever the policy is replaced.
+    /// Starts the back end's record of changed times if the buffer's policy requires it, otherwise stops it. Must be
+    /// called whenever the policy is replaced.
     fn follow_times(&mut self) {
         let follows = self.cache.present && self.cache.follows_times();
         self.backend.follow_times(follows);
@@ -254,8 +260,8 @@ impl<B: Backend> Device<B> {
         report
     }
 
-    /// Returns the flash counters without the wear of blocks (`erase_spread` and `erase_counts` are empty), which
-    /// would need a pass over all blocks. For callers that poll a device in real time.
+    /// Returns the flash counters without the wear of blocks, which would need a pass over all blocks: `erase_spread`
+    /// and `erase_counts` are empty. For callers that poll a device in real time.
     pub fn flash_report_without_wear(&self) -> FlashReport {
         let since = self.metrics.since();
         let mut report = self.backend.report_without_wear(self.now, since);
@@ -263,13 +269,13 @@ impl<B: Backend> Device<B> {
         report
     }
 
-    /// Returns the limit on write-backs in flight, and for how long write-backs waited for others since the last
-    /// [`Device::reset_metrics`]; `None` if there is no limit, or it was not reached.
+    /// Returns the limit on write-backs in flight, and the time for which write-backs waited at the limit since the
+    /// last [`Device::reset_metrics`]. Returns `None` if there is no limit, or if it was not reached.
     pub fn write_back_limit(&self) -> Option<(u32, Time)> {
         self.cache.write_back_limit(self.now)
     }
 
-    /// Resets all counters, histograms and the time series, which has one point every `interval`.
+    /// Resets all counters, histograms and the time series. The time series then has one point per `interval`.
     pub fn reset_metrics(&mut self, interval: Option<Time>) {
         self.backend.reset_stats(self.now);
         self.metrics = Metrics::new(self.now, interval);
@@ -277,21 +283,22 @@ impl<B: Backend> Device<B> {
         self.find_path();
     }
 
-    /// Stops measuring requests. For members of an array, which measures their requests itself.
+    /// Stops the measurement of requests. Used for members of an array, because the array measures its requests
+    /// itself.
     pub(crate) fn leave_measuring(&mut self) {
         self.metrics.leave_requests();
         self.find_path();
     }
 
-    /// Resets the counters of flash and buffer to zero, even with requests in flight; for members of an array, which
-    /// may be busy while the array is not.
+    /// Resets the counters of flash and buffer to zero, even if requests are in flight. Used for members of an array,
+    /// which may be busy while the array is idle.
     pub(crate) fn reset_flash_report(&mut self) {
         self.backend.reset_stats(self.now);
         self.metrics.flash_since(self.now);
         self.cache.reset_counters(self.now);
     }
 
-    /// Sets whether finished requests are collected for [`Device::completions`] (default: true); otherwise only the
+    /// Sets whether finished requests are collected for [`Device::completions`] (default: true). If not, only the
     /// metrics count them.
     pub fn collect_completions(&mut self, collect: bool) {
         self.collects_completions = collect;
@@ -322,7 +329,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// Processes events before `limit` until fewer than `below` requests are in the device. Then processes the
-    /// remaining events of the same instant.
+    /// remaining events of that instant.
     #[inline]
     pub fn advance_below(&mut self, below: usize, limit: Time) {
         let at = self.next_time();
@@ -342,7 +349,7 @@ impl<B: Backend> Device<B> {
     pub fn step_before(&mut self, limit: Time) -> bool {
         let is_due = self.next_time() < limit;
         if is_due {
-            // With these arguments, only one event is processed: all others are due too late.
+            // With these arguments exactly one event is processed, because all others are due too late.
             self.run_events(Time::ZERO, 0);
         }
         is_due
@@ -354,15 +361,15 @@ impl<B: Backend> Device<B> {
         self.events.next_time().min(self.link.pending.next_time())
     }
 
-    /// Processes the next event, and further events before `limit` while they are due at the same instant or at least
-    /// `below` requests are in the device.
+    /// Processes the next event. Then processes further events that are due before `limit`, while at least `below`
+    /// requests are in the device. Events of the same instant are always processed together.
     #[inline(always)]
     fn run_events(&mut self, limit: Time, below: usize) {
         debug_assert_eq!(self.path, self.path_now());
         on_path!(self, device => device.run_on(limit, below))
     }
 
-    /// Processes events on the chosen copy of the request path.
+    /// Processes events on the copy of the request path that is in use.
     #[inline(never)]
     fn run_on(&mut self, limit: Time, below: usize) {
         let mut link_at = self.link.pending.next_time();
@@ -390,7 +397,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Returns the instant from which on events are not processed in this run, given that `now` is before `limit`.
+    /// Returns the end of this run: events at or after that instant are not processed. `now` must be before `limit`.
     #[inline(always)]
     fn end_of_run(&self, limit: Time, below: usize) -> Time {
         match self.requests.len() < below {
@@ -437,7 +444,8 @@ impl<B: Backend> Device<B> {
 
     // ---- requests ----
 
-    /// Prefetches the data that a future request accesses first. A hint for drivers that know their next requests.
+    /// Prefetches the data that a future request accesses first. Drivers that know their next requests call this as a
+    /// hint.
     #[inline]
     pub fn prefetch(&self, request: &Request) {
         let page = self.address.page_of(request.offset).min(u32::MAX as u64) as u32;
@@ -455,8 +463,8 @@ impl<B: Backend> Device<B> {
         self.submit_by(now, request, tag, None)
     }
 
-    /// Submits a request by a given submission queue instead of the one that `host.assign` selects; numbers beyond
-    /// the last queue wrap around.
+    /// Submits a request to the given submission queue instead of the queue that `host.assign` selects. Numbers
+    /// beyond the last queue wrap around.
     ///
     /// # Errors
     /// Fails as [`Device::submit`] does.
@@ -481,7 +489,7 @@ impl<B: Backend> Device<B> {
         on_path!(self, device => device.submit_on(now, request, tag, queue))
     }
 
-    /// Submits a request on the chosen copy of the request path.
+    /// Submits a request on the copy of the request path that is in use.
     fn submit_on(
         &mut self,
         now: Time,
@@ -510,7 +518,7 @@ impl<B: Backend> Device<B> {
         Ok(())
     }
 
-    /// Notes the placement of a request, if the flash has a use for it.
+    /// Records the placement of a request, if the flash uses it.
     #[inline(always)]
     fn accept(&mut self, id: ReqId, request: &Request) {
         if self.backend.heeds_placement() {

@@ -1,10 +1,10 @@
-//! Writes of parts of pages, on a device without a buffer that does not round requests: such a write reads the page
-//! first (D-97).
+//! Writes of parts of pages, on a device that has no buffer and does not extend requests to whole pages. Such a write
+//! first reads the page (D-97).
 //!
-//! The read must return the results of all earlier writes, and the program must not undo later ones. The writes of
-//! one page therefore take turns as soon as one of them covers only a part. A turn is either one partial write, which
-//! reads, changes and programs the page, or any number of writes of the whole page. Host reads do not wait: they may
-//! or may not return the data of a write that has not completed.
+//! The read must return the results of all earlier writes of the page, and the program must not undo later ones. If
+//! one of the writes of a page covers only a part of it, the writes therefore take turns. A turn is either one
+//! partial write, which reads, changes and programs the page, or any number of writes of the whole page. Host reads
+//! do not wait. They may or may not return the data of a write that has not completed.
 
 use std::collections::VecDeque;
 
@@ -18,25 +18,26 @@ use crate::request::Status;
 use crate::spec::Partial;
 use crate::units::Lpn;
 
-/// Number of pages being written for which the table is sized; with more, lookups take longer.
+/// Number of pages in writing for which the table is sized. With more pages, lookups take longer.
 const PAGES: usize = 1024;
 
 /// A page that is being written.
 #[derive(Clone, Debug)]
 struct Written {
     lpn: Lpn,
-    /// Number of running programs; 0 while the page is being read.
+    /// Number of running programs of the turn; 0 while the page is being read.
     programs: u32,
-    /// Breakdown of the turn's read, if it has one.
+    /// Breakdown of the read of the turn, if the turn has one.
     read: Option<Breakdown>,
-    /// Writes that wait for their turn, and whether each covers the whole page.
+    /// Writes that wait for their turn. The flag is whether the write covers the whole page.
     waiting: VecDeque<(ReqId, bool)>,
 }
 
 /// The pages that are being written.
 #[derive(Clone, Debug)]
 pub(super) struct PageWrites {
-    /// Index of the pages; `None` if every write covers whole pages, or if the device has a buffer.
+    /// Index of the pages. `None` if every write covers whole pages, or if the device has a buffer; writes then need
+    /// no turns.
     directory: Option<Directory>,
     pages: Vec<Written>,
     free: Vec<u32>,
@@ -117,13 +118,13 @@ impl<B: Backend> Device<B> {
         self.direct_write(id, lpn);
     }
 
-    /// Begins a turn of a page for which no operation is in flight.
+    /// Begins a turn of a page. No operation on the page may be in flight.
     fn begin_turn(&mut self, at: usize, id: ReqId, whole: bool) {
         let page = &mut self.writes.pages[at];
         let lpn = page.lpn;
         page.read = None;
         if !whole {
-            // A page without a copy has only zeros, so no read is needed.
+            // A page without a flash copy contains only zeros, so it need not be read.
             if let Some(chip) = self.backend.unit_of_copy(lpn) {
                 return self.queue_flash(chip, lpn, Cause::PartialRead, Owner::host_request(id.0));
             }
@@ -140,7 +141,7 @@ impl<B: Backend> Device<B> {
         page.read = Some(parts);
         page.programs = 1;
         if done.failed {
-            // The rest of the page cannot be read, so the page keeps its old contents.
+            // The rest of the page cannot be read, so the write fails, and the page keeps its old contents.
             self.requests[id].status = Status::Failed;
             let mut parts = Breakdown::default();
             self.end_turn(id, done.op.lpn, &mut parts);
@@ -149,7 +150,8 @@ impl<B: Backend> Device<B> {
         self.direct_write(id, done.op.lpn);
     }
 
-    /// Ends a write's turn: adds the time before it to the write's `parts`, and begins the next turn.
+    /// Ends the turn of a write: adds the time before the turn to `parts`. If no write of the turn is left, begins
+    /// the next turn.
     pub(super) fn end_turn(&mut self, id: ReqId, lpn: Lpn, parts: &mut Breakdown) {
         let at = self.writes.find(lpn);
         let at = at.expect("a page being written has its place");
@@ -180,8 +182,7 @@ mod tests {
     use crate::units::Time;
     use crate::{DeviceSpec, Ssd};
 
-    /// Returns a chip with data: 25 us to read a page of 16 KiB, 200 us to program it, 409.6 us to
-    /// transfer it.
+    /// Returns a chip with data. A page of 16 KiB takes 25 us to read, 200 us to program, and 409.6 us to transfer.
     fn chip(backend: &str, more: &[(&str, &str)]) -> Ssd {
         let mut overrides = vec![
             ("geometry.chips", "1"),
@@ -202,8 +203,9 @@ mod tests {
         ssd
     }
 
-    /// Submits requests (operation, offset and length in KiB) at the same instant. Returns, in order of completion,
-    /// each request's index in the list and the instant of its completion in tenths of a microsecond.
+    /// Submits requests, given as operation, offset and length in KiB, at the same instant. Returns an entry for each
+    /// request, in order of completion: its index in the list, and the instant of its completion in tenths of a
+    /// microsecond.
     fn ends(ssd: &mut Ssd, requests: &[(Op, u64, u64)]) -> Vec<(u64, u64)> {
         for (tag, &(op, offset, kib)) in requests.iter().enumerate() {
             let request = Request {
@@ -231,7 +233,7 @@ mod tests {
 
     use Op::{Read, Trim, Write};
 
-    /// Test vector RMW-1: read 25 + 409.6, then program 409.6 + 200.
+    /// Test vector RMW-1: the read takes 25 + 409.6 us, the program after it 409.6 + 200 us.
     #[test]
     fn a_write_of_a_part_reads_the_rest_first() {
         for backend in ["msr", "modern"] {
@@ -274,8 +276,8 @@ mod tests {
         }
     }
 
-    /// The first and the last of three pages are covered in part and are therefore read first (434.6 us each). The
-    /// page between them waits only for the chip.
+    /// The first and the last of three pages are covered only in part, so they are read first, which takes 434.6 us
+    /// each. The page between them waits only for the chip.
     #[test]
     fn only_the_ends_of_a_request_are_read() {
         let mut ssd = chip("msr", &[]);
@@ -284,9 +286,9 @@ mod tests {
         assert_eq!(reads(&ssd), 2);
     }
 
-    /// Test vector RMW-2: two partial writes of one page do not undo each other, because the second
-    /// reads the data that the first has programmed. A write of the whole page between them has its
-    /// own turn. The other page is served in between, and a read does not wait for its turn.
+    /// Test vector RMW-2. Two partial writes of one page do not undo each other, because the second write reads the
+    /// data that the first has programmed. A write of the whole page between them has a turn of its own. A write of
+    /// another page is executed in between. A read does not wait for a turn.
     #[test]
     fn writes_of_one_page_take_turns() {
         for backend in ["msr", "modern"] {
@@ -295,12 +297,12 @@ mod tests {
             assert_eq!(done, [(0, 10_442), (1, 20_884)], "{backend}");
             assert_eq!(reads(&ssd), 2);
         }
-        // After a whole write, the partial write reads the data programmed by it.
+        // After a write of the whole page, a partial write reads the data that this write has programmed.
         let mut ssd = chip("msr", &[]);
         let done = ends(&mut ssd, &[(Write, 0, 16), (Write, 0, 4)]);
         assert_eq!((done, reads(&ssd)), (vec![(0, 6_096), (1, 16_538)], 1));
-        // A write of the whole page that arrives during the program of a partial write waits for its end, and reads
-        // nothing.
+        // A write of the whole page arrives while a partial write is programmed. It waits for the end of that
+        // program, and does not read.
         let mut ssd = chip("msr", &[]);
         let at = Time::from_us(500);
         for (now, bytes) in [(Time::ZERO, 4096), (at, 16 * 1024)] {
@@ -328,8 +330,8 @@ mod tests {
             (Read, 0, 4),
         ];
         let done = ends(&mut ssd, &requests);
-        // Order in the chip's queue: read for 0, program of 3, read for 4; then the program of 0, the program of 1,
-        // and the read and the program for 2.
+        // Operations in the queue of the chip, by index of the request: read for 0, program of 3, read for 4, program
+        // of 0, program of 1, read for 2, program of 2.
         let at = [4_346, 6_096, 4_346, 6_096, 6_096, 4_346, 6_096];
         let until = |n: usize| at[..n].iter().sum::<u64>();
         assert_eq!(

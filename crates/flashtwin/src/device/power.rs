@@ -1,5 +1,5 @@
-//! Power loss, for a server that stores the data outside the model: reports when the contents of a
-//! page begin to survive a power loss, and restarts the device after one.
+//! Power loss, for a server that stores the data outside the model. Reports from when on the contents of a page
+//! survive a power loss, and restarts the device after one.
 
 use super::cache::Cache;
 use super::controller::Controller;
@@ -15,12 +15,12 @@ use crate::units::Lpn;
 /// The event after which the contents of a page survive a power loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durable {
-    /// The write is acknowledged: the buffer's memory survives the power loss.
+    /// The write is acknowledged. The buffer's memory survives a power loss.
     AtOnce,
-    /// A program that carries the contents ends.
+    /// A program with the contents ends.
     Programmed,
-    /// A flush or a forced write ends: until then, programmed pages may still be in volatile memory
-    /// of an array's members.
+    /// A flush or a forced write ends. Before that, a programmed page may still be in the volatile memory of an
+    /// array's member.
     Flushed,
 }
 
@@ -28,11 +28,11 @@ pub enum Durable {
 /// were queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageProgram {
-    /// A program is queued, with the contents that the page has at this instant.
+    /// A program was queued. It has the contents that the page has at this instant.
     Queued(Lpn),
-    /// The oldest queued program of the page has ended: its contents are on flash.
+    /// The oldest queued program of the page has ended, so its contents are in flash.
     Ended(Lpn),
-    /// The oldest queued program of the page found no room: flash keeps the earlier contents. If the program had
+    /// The oldest queued program of the page found no room, so flash keeps the earlier contents. If that program had
     /// begun on a die that then failed, the earlier contents cannot be read.
     Failed(Lpn),
 }
@@ -94,17 +94,17 @@ impl<B: Backend> Device<B> {
         self.programs.programs.drain(..)
     }
 
-    /// Simulates a power loss at this instant and restarts the device. The data that [`Device::power_cut`] lists are
-    /// lost, no request in flight ever completes, and the new front end is an empty one as `front` specifies. Before
-    /// the restart:
+    /// Simulates a power loss at this instant, and restarts the device. The data that [`Device::power_cut`] lists are
+    /// lost. Requests in flight never complete. The device then has a new, empty front end as `front` specifies.
+    /// Before the restart:
     ///
-    /// - The flash completes the operations passed to it and any running garbage collection, with the effects on map
-    ///   and wear.
+    /// - The flash completes the operations that were passed to it and any running garbage collection, with their
+    ///   effects on map and wear.
     /// - Protected memory is written to flash. Pages that find no room, or lack a part that was on a dead die, are
-    ///   lost as well.
+    ///   lost, too.
     ///
-    /// [`Device::now`] advances during these operations, and counters start at zero afterwards
-    /// (D-135). Returns `None` if the operations take more than `steps` events.
+    /// [`Device::now`] advances during these operations. Counters start at zero after them (D-135). Returns `None` if
+    /// the operations take more than `steps` events.
     pub(crate) fn start_again(&mut self, front: &Front, mut steps: u64) -> Option<PowerCut> {
         let mut cut = self.power_cut();
         if self.cache.present && self.cache.protected {
@@ -132,7 +132,8 @@ impl<B: Backend> Device<B> {
         Some(cut)
     }
 
-    /// Processes all pending events of the back end; returns how many of the `steps` are left.
+    /// Processes all pending events of the back end. Returns how many of the `steps` are left, or `None` if they do
+    /// not suffice.
     fn backend_to_rest(&mut self, mut steps: u64) -> Option<u64> {
         while self.backend_step() {
             steps = steps.checked_sub(1)?;

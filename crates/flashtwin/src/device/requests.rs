@@ -1,4 +1,4 @@
-//! The host requests in the device, in a table whose places are reused.
+//! The host requests in the device. They are in a table whose places are reused.
 
 use std::ops::{Index, IndexMut};
 
@@ -15,13 +15,13 @@ use crate::units::Time;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ReqId(pub u32);
 
-/// A request between arrival and completion. Its queue, its parts and the instants after its arrival are set later.
-/// Fields that start at zero are adjacent, so that few instructions set them.
+/// A request between its arrival and its completion. The queue, the parts, and the instants after the arrival are set
+/// later. Fields that start at zero are adjacent, so that few instructions set them.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub(super) struct InDevice {
     pub tag: u64,
-    /// Order of arrival.
+    /// Number of requests that arrived before this one.
     pub number: u64,
     pub arrival: Time,
     /// Time at which the request passed the host link.
@@ -39,23 +39,23 @@ pub(super) struct InDevice {
     /// Submission queue of the request.
     pub queue: u16,
     pub hits: u32,
-    /// Placement id of a write, where the flash has a use for it.
+    /// Placement id of a write, if the flash uses it.
     pub placement: PlacementId,
-    /// Number of the request in logs, which have only 32 bits for it.
+    /// Number of the request in logs, which have 32 bits for it.
     pub number_in_logs: u32,
     pub status: Status,
-    /// Whether a page was read from elsewhere than the separate read cache.
+    /// Whether at least one page was not read from the separate read cache.
     pub past_read_cache: bool,
-    /// Whether the last step of a flush has begun: the back end writes its volatile data.
+    /// Whether the last step of a flush has begun, in which the back end writes its volatile data.
     pub flushing: bool,
-    /// The `parts` that have been set.
+    /// The fields of `parts` that have been set.
     pub parts_set: PartsSet,
-    /// Time at the controller before the pages were accessed: the wait until it takes the request, and the
-    /// processor's work.
+    /// Time at the controller before the pages were accessed. It consists of the wait until the controller takes the
+    /// request, and of the processor's work.
     pub controller: Time,
     /// End of the processor's work for the request.
     pub controller_until: Time,
-    /// Parts of the time of the page that finished last, from its dispatch on.
+    /// Parts of the time of the page that finished last, from the dispatch on.
     pub parts: Breakdown,
 }
 
@@ -91,15 +91,15 @@ pub(super) fn low_bits(n: u64) -> u64 {
     }
 }
 
-/// Returns the number of a request in 32 bits, as logs have it. Numbers that do not fit become
-/// [`FlashEvent::NO_REQUEST`](crate::FlashEvent::NO_REQUEST), never another request's number.
+/// Returns the number of a request as logs have it, in 32 bits. A number that does not fit becomes
+/// [`FlashEvent::NO_REQUEST`](crate::FlashEvent::NO_REQUEST), so that it is never the number of another request.
 #[inline(always)]
 pub(super) fn number_in_logs(number: u64) -> u32 {
     number.min(u32::MAX.into()) as u32
 }
 
 impl InDevice {
-    /// Returns the placement that the host gives the request's pages.
+    /// Returns the placement that the host requested for the pages.
     #[inline(always)]
     pub fn asked(&self) -> Asked {
         Asked {
@@ -114,8 +114,8 @@ impl InDevice {
         self.parts_set = PartsSet::All;
     }
 
-    /// Returns the request's entry in the metrics. It finished at `now`; `work` is the processor's fixed time for
-    /// each request.
+    /// Returns the entry of the request for the metrics. The request finished at `now`. `work` is the processor's
+    /// fixed time per request.
     #[inline(always)]
     pub fn finished(&self, now: Time, work: Time) -> Finished<'_> {
         debug_assert!(self.parts_set == PartsSet::All || self.controller == Time::ZERO);
@@ -146,7 +146,8 @@ impl InDevice {
         }
     }
 
-    /// Returns the number of sectors covered; whole pages if requests are rounded.
+    /// Returns the sectors that the request covers. If requests are extended to whole pages, these are all sectors of
+    /// the pages.
     #[inline(always)]
     pub fn spans(&self, address: &Address) -> Spans {
         if address.round {
@@ -171,7 +172,7 @@ impl InDevice {
 #[derive(Clone, Debug)]
 pub(super) struct Requests {
     places: TrustedTable<InDevice>,
-    /// Free places: the first `free` entries of this table, which has an entry for each place.
+    /// Free places. The table has an entry for each place; the first `free` entries are valid.
     are_free: TrustedTable<ReqId>,
     free: usize,
     next_number: u64,
@@ -180,9 +181,9 @@ pub(super) struct Requests {
 impl Default for Requests {
     fn default() -> Requests {
         Requests {
-            // SAFETY: `Requests::add` assigns the numbers, and places are never removed.
+            // SAFETY: `Requests::add` assigns the numbers, and no place is ever removed.
             places: unsafe { TrustedTable::new(Vec::new()) },
-            // SAFETY: there is one entry for each place, and at most all places are free.
+            // SAFETY: there is an entry for each place, and no more places can be free.
             are_free: unsafe { TrustedTable::new(Vec::new()) },
             free: 0,
             next_number: 0,
@@ -201,7 +202,7 @@ impl Requests {
         self.next_number
     }
 
-    /// Takes the next number, for a request that is stored elsewhere.
+    /// Returns the number of the next request, and advances it. For a request that is stored elsewhere.
     pub fn take_number(&mut self) -> u64 {
         let number = self.next_number;
         self.next_number += 1;
@@ -258,7 +259,7 @@ impl Requests {
         self.free = 1;
     }
 
-    /// Frees the place of a request. The contents stay valid until the next request is added.
+    /// Frees the place of a request. The contents of the place stay valid until the next request is added.
     #[inline(always)]
     pub fn remove(&mut self, id: ReqId) -> &mut InDevice {
         self.are_free[self.free] = id;

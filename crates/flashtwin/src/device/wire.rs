@@ -5,12 +5,12 @@ use crate::units::Time;
 
 /// SATA: 6 Gb/s, with 8 bits encoded in 10.
 const SATA_BYTES_PER_S: u64 = 600_000_000;
-/// Largest amount of data in one frame, and the bytes added to it: start, header, checksum, end.
+/// Largest amount of data in a frame. `SATA_FRAMING_BYTES` are added to it: start, header, checksum, end.
 const SATA_FRAME_BYTES: u64 = 8192;
 const SATA_FRAMING_BYTES: u64 = 16;
-/// Turnaround between frames. Fitted: no SATA drive is sold with more than 560 MB/s.
+/// Time between two frames. Fitted: no SATA drive is sold with more than 560 MB/s.
 const SATA_TURN: Time = Time::from_ns(900);
-/// Command, set-up and status frames. Fitted: SATA drives reach at most 98 000 requests of 4 KiB per second.
+/// Time for command, set-up and status frames. Fitted: SATA drives reach at most 98 000 requests of 4 KiB per second.
 const SATA_COMMAND: Time = Time::from_ns(2_400);
 
 /// Bytes that a PCIe packet adds to its payload: framing, a header of four words, checksum.
@@ -18,7 +18,7 @@ const PCIE_PACKET_BYTES: u64 = 24;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Wire {
-    /// The reference's bus; zero if there is no bus.
+    /// The reference's bus. `per_sector` is zero if there is no bus.
     Bus {
         per_sector: Time,
     },
@@ -51,7 +51,7 @@ impl Wire {
         }
     }
 
-    /// Whether data take no time on the wire.
+    /// Whether the transfer of data takes no time.
     #[inline]
     pub fn is_none(self) -> bool {
         matches!(
@@ -74,13 +74,13 @@ impl Wire {
         matches!(self, Wire::Sata)
     }
 
-    /// Whether the two directions are independent.
+    /// Whether transfers in the two directions are independent.
     #[inline]
     pub fn is_duplex(self) -> bool {
         matches!(self, Wire::Pcie { .. })
     }
 
-    /// Returns the time that the data of one request occupy the wire.
+    /// Returns the time for which the data of one request occupy the wire.
     #[inline(always)]
     pub fn time(&self, sectors: u64) -> Time {
         match *self {
@@ -109,7 +109,7 @@ fn in_packets(sectors: u64, bits_per_s: u64, payload: u64) -> Time {
     at_rate((bytes + packets * PCIE_PACKET_BYTES) * 8, bits_per_s)
 }
 
-/// Returns the time for `bits` at a rate, to the nearest picosecond.
+/// Returns the time to transfer `bits` at a rate of `per_s` bits per second, to the nearest picosecond.
 fn at_rate(bits: u64, per_s: u64) -> Time {
     let ps = u128::from(bits) * u128::from(Time::from_s(1).0);
     Time(((ps + u128::from(per_s) / 2) / u128::from(per_s)) as u64)
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(pcie(3, 4).time(8), Time(1_137_500));
         assert_eq!(pcie(4, 4).time(8), Time(568_750));
         assert_eq!(pcie(3, 4).time(0), Time::ZERO);
-        // 4112 bytes at 600 bytes per microsecond.
+        // A page is 4112 bytes with framing, at 600 bytes per microsecond.
         let page = Wire::Sata.time(8);
         assert_eq!(page, Time(6_853_333 + 900_000 + 2_400_000));
         assert!(!Wire::Sata.is_duplex() && pcie(3, 4).is_duplex());

@@ -1,10 +1,10 @@
-//! The buckets of the event queue, and a bit per bucket that records whether it is empty.
+//! The buckets of the event queue. For each bucket, one bit records whether it is empty.
 
 /// Means "no resource".
 pub(super) const NONE: u32 = u32::MAX;
 
-/// A bucket: resources whose instants fall into one span of the calendar, or into the span at the same position in a
-/// later round, earliest first.
+/// A bucket: a list of resources, the earliest instant first. Their instants are in one span of the calendar, or in
+/// the spans at the same position of later rounds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bucket {
     /// First resource; [`NONE`] if the bucket is empty (`last` is then undefined).
@@ -17,7 +17,8 @@ const EMPTY: Bucket = Bucket {
     last: NONE,
 };
 
-/// Index of a bucket. Only [`Calendar::spot`] creates one. It is below the number of buckets, which never changes.
+/// Index of a bucket. Only [`Calendar::spot`] creates one, so that it is always below the number of buckets. That
+/// number never changes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spot(usize);
 
@@ -27,20 +28,21 @@ impl Spot {
         self.0
     }
 
-    /// Returns the position of the bucket's bit in its word.
+    /// Returns the position of the bucket's bit in its word of 64 bits.
     #[inline(always)]
     pub fn bit(self) -> u32 {
         self.0 as u32 % u64::BITS
     }
 }
 
-/// Buckets for consecutive spans of time, reused in rounds; their number is a power of two, at least 64.
+/// Buckets for consecutive spans of time. After the last bucket, the first one is used again for the next span: this
+/// begins a new round. The number of buckets is a power of two, and at least 64.
 #[derive(Clone, Debug)]
 pub(super) struct Calendar {
     buckets: Vec<Bucket>,
-    /// Bit per bucket: whether it has resources.
+    /// One bit for each bucket: 1 if the bucket has resources.
     occupied: Vec<u64>,
-    /// Bit mask that converts the number of a span to the index of its bucket.
+    /// Bit mask that turns the number of a span into the index of its bucket.
     wrap: usize,
 }
 
@@ -61,24 +63,24 @@ impl Calendar {
         Spot(span as usize & self.wrap)
     }
 
-    /// Returns the number of buckets from `start` to `spot`, wrapping around.
+    /// Returns the number of buckets from `start` forward to `spot`. After the last bucket follows the first.
     pub fn distance(&self, start: Spot, spot: Spot) -> u64 {
         (spot.0.wrapping_sub(start.0) & self.wrap) as u64
     }
 
     #[inline(always)]
     pub fn bucket(&self, spot: Spot) -> Bucket {
-        // SAFETY: a spot is below the number of buckets: see `Spot`.
+        // SAFETY: a spot is below the number of buckets (see `Spot`).
         unsafe { *self.buckets.get_unchecked(spot.0) }
     }
 
     #[inline(always)]
     pub fn bucket_mut(&mut self, spot: Spot) -> &mut Bucket {
-        // SAFETY: a spot is below the number of buckets: see `Spot`.
+        // SAFETY: a spot is below the number of buckets (see `Spot`).
         unsafe { self.buckets.get_unchecked_mut(spot.0) }
     }
 
-    /// Returns the word with the bit of a bucket.
+    /// Returns the word that contains the bit of a bucket.
     #[inline(always)]
     pub fn word_mut(&mut self, spot: Spot) -> &mut u64 {
         // SAFETY: a spot is below the number of buckets (see `Spot`), and there is one word for each 64 of them.

@@ -1,11 +1,13 @@
-//! The event queue: one pending instant per resource, ordered by time.
+//! The event queue. It has at most one pending instant for each resource, and returns them in order of time.
 //!
-//! Each chip, channel and bus has at most one pending completion. The queue is a calendar queue (Brown 1988). Its
-//! buckets have equal width in time and are reused in rounds; each is a sorted list linked through the table of
-//! resources, and one bit per bucket records whether it is empty. Setting an instant and taking the earliest one
-//! access one or two buckets, however many instants are pending; an instant equal to others is appended to their
-//! list. Nothing is allocated after construction. Events of the same instant are processed in the order in which they
-//! were set, as in the reference's event queue.
+//! A resource is a chip, a channel or a bus. Its pending instant is the time at which its current operation
+//! completes. The queue is a calendar queue (Brown 1988). All buckets span the same length of time, and are used
+//! again in rounds. A bucket is a sorted list, linked through the table of resources. One bit per bucket records
+//! whether it is empty.
+//!
+//! Setting an instant, or taking the earliest one, accesses one or two buckets, however many instants are pending. An
+//! instant that is equal to others is inserted after them. Events of one instant are therefore processed in the order
+//! in which they were set, as in the reference. Nothing is allocated after construction.
 
 mod calendar;
 
@@ -15,57 +17,60 @@ use self::calendar::{Bucket, Calendar, Spot, NONE};
 use crate::memory::TrustedTable;
 use crate::units::Time;
 
-/// Number of low bits of an entry, which hold the resource. The bits above hold the position in the order of setting,
-/// and the top bits the instant, so that one comparison of two numbers orders entries.
+/// Number of low bits of an entry that hold the resource. The bits above them hold the position in the order of
+/// setting. The upper 64 bits hold the instant. Entries can thus be compared as numbers.
 const RESOURCE_BITS: u32 = 20;
-/// Numbers of bits for the position in the order of setting: without groups, and with a group above it.
+/// Number of bits for the position in the order of setting, if entries have no group. With groups, the position has
+/// only [`ORDER_BITS`], and the group is in the bits above it.
 const ORDER_BITS_ALONE: u32 = u64::BITS - RESOURCE_BITS;
 const ORDER_ALONE_MAX: u64 = (1 << ORDER_BITS_ALONE) - 1;
 const ORDER_BITS: u32 = 36;
-/// An entry later than all others.
+/// A value larger than every entry: no entry.
 const NOTHING: u128 = u128::MAX;
-/// Initial width of a bucket, as a power of two of picoseconds: about a microsecond.
+/// Initial width of a bucket, as a power of two of picoseconds. It is about a microsecond.
 const SHIFT_FIRST: u32 = 20;
-/// Buckets per resource. With fewer buckets of this width, pending instants would span several rounds.
+/// Number of buckets per resource. With fewer buckets of the initial width, pending instants would extend over
+/// several rounds.
 const BUCKETS_A_RESOURCE: usize = 16;
-/// Ratio of the mean time between events to the width of a bucket, as a power of two. If a bucket were as wide as
-/// that mean, it would hold a second entry about half the time, which the processor cannot predict.
+/// Mean time between events divided by the width of a bucket, as a power of two. A bucket as wide as that mean would
+/// hold a second entry about half the time, which the processor cannot predict.
 const NARROWER: u32 = 2;
-/// Number of unsuccessful looks at entries and bucket words, per resource, after which the width is chosen again.
+/// The width is chosen again after this many unsuccessful looks per resource. A look examines an entry or a word of
+/// bits.
 const LOOKS_MAX: u32 = 16;
 
 /// The pending instant of a resource.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     entry: u128,
-    /// The next resource in the same bucket.
+    /// The next resource in the list of the bucket.
     next: u32,
 }
 
-/// Pending instants.
+/// The event queue: the pending instant of each resource.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
-    /// Pending entry of each resource.
+    /// Entry and successor of each resource.
     slots: TrustedTable<Slot>,
     calendar: Calendar,
     /// Width of a bucket, as a power of two of picoseconds.
     shift: u32,
-    /// The earliest entry, or [`NOTHING`]. Cached, since it is read more often than it changes.
+    /// The earliest entry, or [`NOTHING`]. It is stored here because it is read more often than it changes.
     first: u128,
-    /// The last position taken in the order of setting. The high bits, for which an entry has no
-    /// room, are all ones, so that the increment after the largest position that fits overflows and
-    /// is detected.
+    /// The last position taken in the order of setting. The high bits, for which an entry has no room, are all ones.
+    /// After the largest position that fits, the next increment therefore overflows, which shows that the positions
+    /// are used up.
     last_order: u64,
     /// The last position in the order of setting that fits into an entry.
     order_max: u64,
-    /// Unsuccessful looks since the width was chosen, and their limit.
+    /// Number of unsuccessful looks since the width was last chosen, and its limit.
     looks: u32,
     looks_max: u32,
-    /// Time of the last choice of the width, and the position in the order of setting at that time.
+    /// Instant at which the width was last chosen, and the last position in the order of setting at that instant.
     chosen_at: Time,
     chosen_order: u64,
-    /// Group of each resource, if events of one instant are ordered first by group and then by setting; otherwise
-    /// empty.
+    /// Group of each resource. Events of one instant are ordered by group first, and within a group in the order of
+    /// setting. Empty if there are no groups.
     groups: Vec<u32>,
 }
 
@@ -103,8 +108,8 @@ impl EventQueue {
         }
     }
 
-    /// From now on, orders events of one instant by group, and within a group by the order of setting. `groups` has
-    /// the group of each resource.
+    /// Orders events of one instant by group from now on, and events of one group in the order of setting. `groups`
+    /// has the group of each resource.
     pub fn order_by_group(&mut self, groups: Vec<u32>) {
         debug_assert!(self.first == NOTHING, "set before anything is pending");
         debug_assert_eq!(groups.len(), self.slots.len());
@@ -116,14 +121,14 @@ impl EventQueue {
         (self.last_order, self.chosen_order) = (!self.order_max, !self.order_max);
     }
 
-    /// Returns the next position in the order of setting, for an instant that is stored elsewhere.
+    /// Takes the next position in the order of setting, for an instant that is stored outside the queue.
     #[inline]
     pub fn take_order(&mut self) -> u64 {
         self.take_place() & self.order_max
     }
 
-    /// Returns the next position in the order of setting; all bits that do not fit into an entry
-    /// are set.
+    /// Takes the next position in the order of setting. In the result, all bits for which an entry has no room are
+    /// ones.
     #[inline(always)]
     fn take_place(&mut self) -> u64 {
         let (next, carry) = self.last_order.overflowing_add(1);
@@ -134,9 +139,9 @@ impl EventQueue {
         self.last_order
     }
 
-    /// Renumbers the pending instants from 1, in their order, when all positions in the order of
-    /// setting are used up, and takes the next position. An instant stored outside the queue keeps
-    /// its position, and so comes after pending ones of the same instant.
+    /// Called when all positions in the order of setting are used up. Numbers the pending instants from 1 without
+    /// changing their order, and takes the next position. An instant stored outside the queue keeps its old position.
+    /// It is therefore ordered after pending ones of the same instant.
     #[cold]
     fn number_anew(&mut self) {
         let order = u128::from(self.order_max) << RESOURCE_BITS;
@@ -161,7 +166,7 @@ impl EventQueue {
         self.note(entry);
     }
 
-    /// Updates the earliest entry, if the new entry is earlier, which is rare.
+    /// Makes the new entry the earliest one, if it is earlier than all others. This is rare.
     #[inline(always)]
     fn note(&mut self, entry: u128) {
         if entry < self.first {
@@ -169,7 +174,7 @@ impl EventQueue {
         }
     }
 
-    /// Moves the pending instant of a resource, which must have a later one.
+    /// Replaces the pending instant of a resource by an earlier one. The resource must have a pending instant.
     #[inline]
     pub fn bring_forward(&mut self, resource: usize, at: Time) {
         let entry = self.entry(resource, at);
@@ -198,7 +203,7 @@ impl EventQueue {
         }
     }
 
-    /// Returns a resource and those after it in its bucket.
+    /// Returns a resource, and those after it in the list of its bucket.
     fn linked_from(&self, first: u32) -> impl Iterator<Item = u32> + '_ {
         let next = |&at: &u32| Some(self.slots[at as usize].next).filter(|&at| at != NONE);
         std::iter::successors(Some(first).filter(|&at| at != NONE), next)
@@ -227,7 +232,7 @@ impl EventQueue {
         self.calendar.spot(self.span(entry))
     }
 
-    /// Inserts an entry into its bucket.
+    /// Inserts an entry into the list of its bucket.
     #[inline(always)]
     fn put(&mut self, entry: u128, resource: usize) {
         let (at, new) = (self.spot(entry), resource as u32);
@@ -247,7 +252,7 @@ impl EventQueue {
         self.slots[resource] = Slot { entry, next: NONE };
     }
 
-    /// Inserts an entry that is not the last of its bucket.
+    /// Inserts an entry that is earlier than the last entry of its bucket.
     #[inline(never)]
     fn put_before_last(&mut self, at: Spot, entry: u128, new: u32) {
         if self.looks > self.looks_max {
@@ -268,9 +273,10 @@ impl EventQueue {
         self.slots[new as usize] = Slot { entry, next };
     }
 
-    /// Removes a resource's entry from its bucket.
+    /// Removes the entry of a resource from the list of its bucket.
     fn take_out(&mut self, resource: u32) {
-        // If the bucket lacks the resource, the end of the list is no valid index, which panics.
+        // If the resource is not in the bucket, the loop reaches the end of the list, which is no valid index, and
+        // panics.
         let slots = &*self.slots;
         let slot = slots[resource as usize];
         let at = self.spot(slot.entry);
@@ -291,8 +297,8 @@ impl EventQueue {
         }
     }
 
-    /// Returns the earliest entry; none is in a span before `span`. `ahead` has a bit for each bucket that is not
-    /// empty, from that of `span` on; its first bit is the first such bucket.
+    /// Returns the earliest entry. No entry may be in a span before `span`. In `ahead`, the first bit stands for the
+    /// bucket of `span`, and the following bits for the buckets after it. A bit is 1 if its bucket has entries.
     #[inline(always)]
     fn find_first(&mut self, span: u64, ahead: u64) -> u128 {
         if let Some(bits) = NonZeroU64::new(ahead) {
@@ -306,7 +312,8 @@ impl EventQueue {
         self.search(span)
     }
 
-    /// Finds the next entry if its bucket is in another word, or has entries of a later round.
+    /// Finds the earliest entry if [`EventQueue::find_first`] has not found it: its bucket is in another word, or is
+    /// preceded by a bucket that only has entries of later rounds.
     #[inline(never)]
     fn search(&mut self, span: u64) -> u128 {
         if self.looks > self.looks_max {
@@ -322,10 +329,10 @@ impl EventQueue {
         let start = self.calendar.spot(span);
         let mut word = start.number() / 64;
         let mut bits = words[word] & (u64::MAX << start.bit());
-        // Earliest entry among those of later rounds.
+        // Earliest of the examined entries of later rounds.
         let mut later = NOTHING;
-        // The word of the start is examined twice; the second time, only the bits before the start are left to
-        // consider.
+        // The first word is examined twice. The second time, only bits before the start can still have an entry of
+        // this round.
         for looks in 0..=words.len() {
             while bits != 0 {
                 let at = word as u64 * 64 + u64::from(bits.trailing_zeros());
@@ -346,7 +353,7 @@ impl EventQueue {
         later
     }
 
-    /// Chooses the width of buckets from the mean time between events since the last choice.
+    /// Chooses the width of buckets by the mean time between events since the last choice.
     #[cold]
     fn choose_width(&mut self) {
         let now = Time(instant(self.first));
@@ -362,7 +369,7 @@ impl EventQueue {
         self.fill(pending);
     }
 
-    /// Returns all entries.
+    /// Returns all pending entries, not in order.
     fn pending(&self) -> Vec<u128> {
         (self.calendar.buckets().iter())
             .flat_map(|bucket| self.linked_from(bucket.first))
@@ -372,7 +379,7 @@ impl EventQueue {
 
     /// Inserts all entries into their buckets.
     fn fill(&mut self, mut pending: Vec<u128>) {
-        // Sorted, so that each entry is appended at the end of its bucket.
+        // In sorted order, each entry is appended at the end of its bucket.
         pending.sort_unstable();
         self.calendar.clear();
         for entry in pending {
@@ -380,7 +387,7 @@ impl EventQueue {
         }
     }
 
-    /// Returns the earliest pending instant, [`Time::NEVER`] if there is none.
+    /// Returns the earliest pending instant; [`Time::NEVER`] if nothing is pending.
     #[inline]
     pub fn next_time(&self) -> Time {
         Time(instant(self.first))
@@ -392,13 +399,13 @@ impl EventQueue {
         self.first as u64 >> RESOURCE_BITS
     }
 
-    /// Removes the earliest entry and returns its resource.
+    /// Removes the earliest entry and returns its resource; `None` if nothing is pending.
     #[inline(always)]
     pub fn pop(&mut self) -> Option<usize> {
         (self.next_time() != Time::NEVER).then(|| self.pop_first())
     }
 
-    /// Removes the earliest resource of a queue that is not empty.
+    /// Removes the earliest entry and returns its resource. The queue must not be empty.
     #[inline(always)]
     pub fn pop_first(&mut self) -> usize {
         assert!(self.next_time() != Time::NEVER, "nothing is pending");
@@ -451,15 +458,15 @@ mod tests {
         seeds(3).for_each(|seed| compare(seed, Some(255)));
     }
 
-    /// Compares a queue with a list. Every `every` steps, the positions in the order of setting are set to be almost
-    /// used up.
+    /// Compares a queue with a list. Every `every` steps, the last position is set so high that the positions in the
+    /// order of setting are soon used up.
     fn compare(seed: u64, every: Option<usize>) {
         let mut rng = Rng::new(seed);
         let mut queue = EventQueue::new(64);
         let mut anew = 0;
         let mut order = 0;
         let mut plain: Vec<(Time, u64, usize)> = Vec::new();
-        // The instant of the entry taken last.
+        // Instant of the entry that was taken last.
         let mut last = Time::ZERO;
         let mut widths = std::collections::BTreeSet::new();
         for step in 0..30_000 {
@@ -468,8 +475,8 @@ mod tests {
                 queue.last_order = u64::MAX - rng.below(100);
                 anew += 1;
             }
-            // Differences of instants: within a bucket of the initial width, over many buckets, and
-            // so large that widths are chosen again.
+            // Instants are this far apart: within one bucket of the initial width, over many buckets, or so far that
+            // widths are chosen again.
             let apart = [9, 1 << 24, 1 << 40][step / 1_000 % 3];
             let what = rng.below(6);
             if what == 5 {

@@ -5,11 +5,11 @@ use std::thread;
 
 use super::page::{PageMap, NOT_SEALED, UNMAPPED};
 
-/// Pages processed together, for the processor's vector units.
+/// Number of pages that are processed together, in vector registers of the processor.
 const LANES: usize = 8;
 
-/// Logical pages of the smallest map that two threads check. Checking it takes milliseconds, starting a thread far
-/// less.
+/// Number of logical pages from which on two threads check a map. Checking a map of this size takes milliseconds;
+/// starting a thread takes far less.
 const ON_TWO_THREADS: usize = 1 << 20;
 
 /// Number of mapped pages, and the sum of [`sum_pairs`] over them.
@@ -34,10 +34,10 @@ static MASKS: [[u32; LANES]; 256] = {
     masks
 };
 
-/// Sums the products of hashed logical and flash page numbers, over the pairs whose `mask` has all bits set.
-/// Comparing such sums of the map and of its inverse checks that they agree. Following each page from one table to
-/// the other would cost a cache miss per page, most of the time of loading a state. Because of the products,
-/// exchanging two pages changes the sum.
+/// Sums the products of hashed logical and flash page numbers, over the pairs whose `mask` has all bits set. If the
+/// map and its inverse have equal sums, they agree. To follow each page from one table to the other would cost a
+/// cache miss per page, which would be most of the time of loading a state. Since products are summed, exchanging two
+/// pages changes the sum.
 #[inline(always)]
 fn sum_pairs(lpns: [u32; LANES], ppns: [u32; LANES], mask: [u32; LANES]) -> u64 {
     let mut sum = 0u64;
@@ -66,7 +66,7 @@ fn lanes(part: &[u32]) -> [u32; LANES] {
 }
 
 impl PageMap {
-    /// Checks every array against every other; for tests and for states read from a file.
+    /// Checks all arrays against each other. Used by tests, and for states read from a file.
     pub fn check(&self) -> Result<(), String> {
         self.check_pages()?;
         self.check_pools()?;
@@ -76,7 +76,7 @@ impl PageMap {
         self.check_counts()
     }
 
-    /// Checks map, inverse, live bits and tallies. Reads all of them; each run ends with this check.
+    /// Checks that map, inverse map, live bits and tallies agree, for all pages. Each run ends with this check.
     pub(super) fn check_pages(&self) -> Result<(), String> {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
@@ -111,7 +111,7 @@ impl PageMap {
         self.map.len() >= ON_TWO_THREADS
     }
 
-    /// Returns the results of both functions; for a large map, `other` runs on another thread.
+    /// Returns the results of both functions. For a large map, `other` runs on another thread.
     fn beside<A, B: Send>(&self, one: impl FnOnce() -> A, other: impl Fn() -> B + Sync) -> (A, B) {
         if !self.is_checked_on_two_threads() {
             return (one(), other());
@@ -128,7 +128,8 @@ impl PageMap {
         })
     }
 
-    /// Counts the live flash pages by live bits, and sums their pairs from the inverse map. Compares each tally.
+    /// Counts the live flash pages by their live bits, and sums their pairs, which it takes from the inverse map.
+    /// Compares the tally of each block.
     #[inline(always)]
     fn live_pages(&self) -> Result<Pairs, String> {
         let mut live = Pairs::default();
@@ -144,7 +145,8 @@ impl PageMap {
         Ok(live)
     }
 
-    /// Counts the mapped pages and sums their pairs, from the map. Returns the largest flash page as well.
+    /// Counts the mapped pages, and sums their pairs, which it takes from the map. Also returns the largest flash
+    /// page.
     #[inline(always)]
     fn mapped_pages(&self) -> (Pairs, u32) {
         let mut mapped = Pairs::default();
@@ -169,7 +171,7 @@ impl PageMap {
                 "{live} live flash pages, {mapped} mapped pages, {counted} counted"
             ));
         }
-        // The range is checked here because the tables are later indexed by these page numbers without a check.
+        // The range must be checked here, because tables are later indexed by these page numbers without a check.
         if live.sum != mapped.sum || last as usize >= self.reverse.len() {
             return Err("a live flash page is not where the map has its logical page".into());
         }
@@ -187,7 +189,7 @@ impl PageMap {
         let count = words.iter().map(|word| word.count_ones()).sum();
         let (mut pairs, mut largest) = (0u64, [0; LANES]);
         let bytes = words.iter().flat_map(|word| word.to_le_bytes());
-        // No branch on whether a page is live: in a worn block the processor could not predict it.
+        // The loop has no branch on whether a page is live, since the processor could not predict it in a worn block.
         for (n, byte) in bytes.enumerate() {
             let at = n * LANES;
             let part = reverse.get(at..).unwrap_or_default();
@@ -248,7 +250,7 @@ impl PageMap {
         Ok(())
     }
 
-    /// Checks that the open block of a pool was opened last: the placement of the next page relies on it.
+    /// Checks that the open block of a pool was opened after all others. The placement of the next page relies on it.
     fn check_order(&self, pool: u32) -> Result<(), String> {
         if !self.hot.is_empty() || self.is_retired(pool) {
             return Ok(());
@@ -265,8 +267,8 @@ impl PageMap {
         }
     }
 
-    /// Checks a frontier. A full open block may have been collected; any other open block must be in use, with no
-    /// page written at or after its frontier.
+    /// Checks a frontier. A full open block may have been collected since. An open block that is not full must be in
+    /// use, and no page at or after its frontier may have been written.
     fn check_frontier(
         &self,
         pool: u32,
@@ -287,8 +289,8 @@ impl PageMap {
         Ok(())
     }
 
-    /// Checks that free blocks are not hot, and that open blocks are hot or cold as their stream is, if the map
-    /// records hot blocks.
+    /// Checks that no free block is hot, and that open blocks are hot or cold according to their stream. Does nothing
+    /// if the map does not record hot blocks.
     fn check_hot_blocks(&self) -> Result<(), String> {
         if self.hot_blocks.is_empty() {
             return Ok(());
@@ -322,7 +324,7 @@ impl PageMap {
             chip_free: self.chip_free.clone(),
             oldest_open: self.oldest_open.to_vec(),
         };
-        // A room that exceeds its type is only known to be large.
+        // A room that is too large for its type is stored as the largest number, so it is not compared.
         for (room, counted) in afresh.room.iter_mut().zip(&counted.room) {
             if *room == i32::MAX {
                 *room = *counted;

@@ -16,9 +16,9 @@ impl PageMap {
         Lpn((i / stride * self.shape.chips + chip) * stride + i % stride)
     }
 
-    /// Writes every logical page once in ascending order; `order(chip, n)` is the n-th block filled in a chip. The
-    /// reference starts in this state. With `keep_last_open` the last filled block of each chip is never collected
-    /// (quirk Q5).
+    /// Writes every logical page once in ascending order. The reference starts in this state. `order(chip, n)` is the
+    /// n-th block that is filled in a chip. With `keep_last_open`, the last filled block of each chip is never
+    /// collected (quirk Q5).
     pub fn fill_sequential(&mut self, keep_last_open: bool, order: impl Fn(u32, u32) -> u32) {
         let s = self.shape;
         let (pools, chip_blocks) = (
@@ -46,8 +46,8 @@ impl PageMap {
             self.last_seq[chip as usize] = chip_blocks;
             for in_chip in 0..s.pools_per_chip {
                 let pool = chip * s.pools_per_chip + in_chip;
-                // The first block after the filled ones. If a pool is a whole chip striped over planes, it is in
-                // plane 0.
+                // The open block is the first free one. If a pool is a whole chip whose blocks are striped over
+                // planes, this block is in plane 0.
                 let bit = (0..s.blocks_per_pool).find(|&bit| self.is_free(pool, bit));
                 let bit = bit.expect("a checked spec reserves blocks in every pool");
                 self.set_free(pool, bit, false);
@@ -65,8 +65,8 @@ impl PageMap {
         self.recount();
     }
 
-    /// Copies the state of the only chip of `worn` to `chip`. Logical page i becomes (i * factor + shift) mod pages;
-    /// `factor` and `pages` have no common divisor.
+    /// Copies the state of the only chip of `worn` to `chip`. Logical page i of `worn` becomes logical page (i *
+    /// factor + shift) mod pages of the chip. `factor` and `pages` must have no common divisor.
     pub fn stamp(&mut self, chip: u32, worn: &PageMap, factor: u32, shift: u32) {
         let s = self.shape;
         let blocks = (s.planes_per_chip * s.blocks_per_plane) as usize;
@@ -92,7 +92,8 @@ impl PageMap {
                 hot.active += first_block as u32;
             }
         }
-        // In ascending order of the new numbers, so that random accesses stay within one chip's part of the tables.
+        // The pages are copied in ascending order of their new numbers. Random accesses then stay within one chip's
+        // part of the tables.
         for (renamed, local) in originals(self.pages_per_chip(), factor, shift).enumerate() {
             let ppn = worn.map[local as usize];
             if ppn != UNMAPPED {
@@ -108,7 +109,7 @@ impl PageMap {
         }
     }
 
-    /// Resets all erase counts: a preconditioned drive counts as new.
+    /// Resets all erase counts, because a preconditioned drive counts as new.
     pub fn reset_wear(&mut self) {
         self.rows.forget_erases();
         self.erased_at.fill(0);
@@ -116,8 +117,8 @@ impl PageMap {
     }
 }
 
-/// Yields the numbers that the permutation i -> (i * factor + shift) mod n maps to 0, 1, ... n - 1.
-/// `factor` and n have no common divisor.
+/// Yields the numbers that the permutation i -> (i * factor + shift) mod n maps to 0, 1, ... n - 1, in this order.
+/// `factor` and n must have no common divisor.
 fn originals(n: u32, factor: u32, shift: u32) -> impl Iterator<Item = u32> {
     let n = u64::from(n);
     let step = inverse(u64::from(factor) % n, n);
@@ -145,8 +146,7 @@ fn inverse(factor: u64, n: u64) -> u64 {
     of_rest.rem_euclid(n as i64) as u64
 }
 
-/// Returns the first number at or after `from` without a common divisor with `n`, for
-/// [`PageMap::stamp`].
+/// Returns the first number at or after `from` that has no common divisor with `n`, for [`PageMap::stamp`].
 pub(crate) fn coprime(n: u32, from: u32) -> u32 {
     let gcd = |mut a: u32, mut b: u32| {
         while b != 0 {

@@ -1,17 +1,18 @@
 //! Prefetches the data of a collection before it begins.
 //!
-//! If few blocks of a pool are free, its chip will collect soon, and the victim is already known. The victim's live
-//! bits and logical page numbers are prefetched first, then a few of its map entries at each write. Prefetching all
-//! entries at once would stall the core.
+//! If few blocks of a pool are free, its chip will collect soon, and the victim is already known. First the victim's
+//! live bits and logical page numbers are prefetched. Then each write prefetches a few of the victim's map entries.
+//! To prefetch all entries at the same time would stall the core.
 
 use super::page::{Foresight, LiveFrom, PageMap};
 use super::rows::WORD;
 use crate::memory::prefetch;
 use crate::units::Ppn;
 
-/// Map entries prefetched at each write. At a write amplification of 4.7, collections move 3.7 pages per write.
+/// Number of map entries prefetched at each write. At a write amplification of 4.7, collections move 3.7 pages per
+/// write.
 const MAPS_A_WRITE: usize = 4;
-/// Largest number of live-bit words that wait for their map entries to be prefetched.
+/// Maximum number of words of live bits whose map entries are still to be prefetched.
 const WORDS_MAX: usize = 16;
 
 impl PageMap {
@@ -57,8 +58,8 @@ impl PageMap {
             }
             return;
         }
-        // The loop does not test whether a live bit is left: the branch could not be predicted, and one prefetch too
-        // many does no harm.
+        // The loop does not test whether a live bit is left. The processor could not predict that branch, and
+        // superfluous prefetches do no harm.
         for _ in 0..MAPS_A_WRITE {
             let lpn = self.lpn_at(Ppn(first + live.trailing_zeros() % WORD));
             prefetch(&self.map, lpn.0 as usize);

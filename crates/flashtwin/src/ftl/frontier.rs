@@ -2,22 +2,22 @@
 
 use super::shape::Shape;
 
-/// A pool of blocks and its write frontier. On a device with two frontiers per pool, this is the cold one. The size
-/// of the struct is a power of two, since every move indexes the table of pools.
+/// A pool of blocks and its write frontier. On a device with two frontiers per pool, this is the cold frontier. The
+/// size of the struct is a power of two, since every move of a page indexes the table of pools.
 #[derive(Clone, Debug)]
 #[repr(align(32))]
 pub(crate) struct Pool {
     /// The open block.
     pub active: u32,
-    /// Next page to write in the open block. At `data_pages` the block is sealed, and the next
-    /// write opens another one.
+    /// Next page to write in the open block. At `data_pages` the block is full and sealed; the next write opens
+    /// another block.
     pub next_page: u32,
     /// Blocks free to be opened.
     pub free: u32,
     /// Sequence number of the open block.
     pub active_seq: u32,
-    /// Start of the circular search for a free block, counted from the pool's first block. If the pool is retired, it is
-    /// beyond the pool's last block.
+    /// Start of the circular search for a free block, counted from the pool's first block. In a retired pool, this is
+    /// the number of blocks of the pool.
     pub(super) cursor: u32,
 }
 
@@ -58,7 +58,7 @@ impl Roomiest {
         others: 0,
     };
 
-    /// Finds the pools with the most room, from the room of each pool of a chip (at most 64).
+    /// Finds the pools with the most room. `rooms` has the room of each pool of a chip, at most 64.
     #[inline]
     pub fn of(rooms: &[i32]) -> Roomiest {
         let (mut pools, mut room, mut others) = (0u64, i32::MIN, i32::MIN);

@@ -1,8 +1,8 @@
 //! Finds the block of a pool with the fewest live pages, among those that may be collected.
 //!
-//! The tallies (live pages per block) of a pool are adjacent 16-bit numbers. A strip is a run of them. The lowest
-//! tally of each strip is kept up to date; this module finds the block within the strip. Comparing 64 tallies takes a
-//! few vector instructions, once per collected block. That is cheaper than keeping the tallies sorted at every
+//! The tallies (live pages per block) of a pool are adjacent 16-bit numbers. A strip is a run of tallies, and the
+//! lowest tally of each strip is kept up to date. This module finds the block in the strip. To compare 64 tallies
+//! takes a few vector instructions per collected block. That is cheaper than to keep the tallies sorted at every
 //! invalidation.
 
 use super::page::{PageMap, NOT_SEALED};
@@ -28,8 +28,8 @@ impl PageMap {
         (block >> self.strip_shift) as usize
     }
 
-    /// Returns the position, in its pool, of the block with the lowest tally that may be collected. If several are
-    /// equal, `last` selects the last or the first. `None` if no block may be collected.
+    /// Returns the block with the lowest tally, among those that may be collected, as its position in the pool. Of
+    /// equals, `last` selects the last or the first. `None` if no block may be collected.
     #[inline]
     pub fn position_of_least(&self, pool: u32, last: bool) -> Option<u32> {
         let least = self.least_tally(pool);
@@ -43,7 +43,8 @@ impl PageMap {
         Some(at as u32)
     }
 
-    /// Returns the fewest live pages of any block of the chip that may be collected; 0 if there is none.
+    /// Returns the fewest live pages of a block, among the blocks of the chip that may be collected; 0 if there is
+    /// none.
     #[inline]
     pub fn fewest_live_of_chip(&self, chip: u32) -> u32 {
         let n = self.shape.pools_per_chip * self.shape.blocks_per_pool;
@@ -75,10 +76,11 @@ impl PageMap {
     }
 }
 
-/// Tallies compared in one step.
+/// Number of tallies compared in one step.
 const STEP: usize = 16;
 
-/// Returns the position of the lowest tally. If several are equal, `last` selects the last or the first.
+/// Returns the position of the tally `least`. If several tallies are equal to it, `last` selects the last or the
+/// first.
 fn position(tallies: &[i16], least: i16, last: bool) -> Option<usize> {
     let has = |of: &[i16; STEP]| of.iter().fold(false, |found, &t| found | (t == least));
     let is_least = |&t: &i16| t == least;
@@ -115,7 +117,7 @@ mod tests {
 
     #[test]
     fn vector_gc_1() {
-        // Pool of 20 blocks; sealed blocks {7: 40, 9: 12, 13: 12}: victim 9.
+        // Pool of 20 blocks. The sealed blocks 7, 9 and 13 have 40, 12 and 12 live pages, so the victim is block 9.
         let mut tallies = [CLOSED; 20];
         (tallies[7], tallies[9], tallies[13]) = (40, 12, 12);
         let least = *tallies.iter().min().expect("there are some");

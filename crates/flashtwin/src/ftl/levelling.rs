@@ -1,19 +1,20 @@
-//! Wear levelling methods: a table with the requirements of each to the page map.
+//! Wear levelling methods, and what each requires of the page map.
 
 use crate::component::{parameters, Chosen, Component, Kind};
 
-/// Requirements of a wear levelling method to the page map.
+/// Requirements of a wear levelling method on the page map.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Levelling {
-    /// Whether the free block with the fewest erases is opened; otherwise free blocks are opened in circular order.
+    /// Whether the free block with the fewest erases is opened. If false, free blocks are opened in circular order.
     pub least_worn_first: bool,
-    /// A block that is this many erases behind the mean of its pool is collected.
+    /// A block with this many erases fewer than the mean of its pool is collected.
     pub erases_behind: Option<u32>,
-    /// Parameters of the reference's method, in which worn victims are skipped or receive the coldest data.
+    /// Parameters of the reference's method: worn victims are skipped, or receive the coldest data.
     pub wear_aware: Option<WearAware>,
 }
 
-/// Thresholds of the reference's wear levelling, as fractions of the mean remaining life, in units of 1/10 000.
+/// Thresholds of the reference's wear levelling, as fractions of the mean remaining life of a pool's blocks, in units
+/// of 1/10 000.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WearAware {
     /// A victim with less life left receives the coldest data.
@@ -33,9 +34,12 @@ parameters! {
 parameters! {
     /// Parameters of `reference`.
     struct Shares {
-        /// A victim with less life left than this share of its pool's mean is collected, takes the data of the coldest block, and that is the victim; 0: none. Without copy-back none either.
+        /// Migration threshold, as a share of the mean remaining life of the pool's blocks. A victim with less life
+        /// left is collected and receives the data of the coldest block, which becomes free in its place; 0: no
+        /// migration. Without copy-back there is no migration either.
         migrate_percent: f64 = Kind::Percent, "85", "the reference: 85";
-        /// A victim with less life left than this share of the mean is passed over, the more often the less it has; 0: none.
+        /// Skip threshold, as a share of the mean remaining life of the pool's blocks. A victim with less life left
+        /// may be skipped, and the less life it has, the more likely; 0: no victim is skipped.
         rate_limit_percent: f64 = Kind::Percent, "80", "the reference: 80";
     }
 }

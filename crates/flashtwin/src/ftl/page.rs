@@ -1,14 +1,14 @@
 //! The page map: the location of every logical page, and the contents of every block.
 //!
-//! Plain arrays indexed by page or block. A host write accesses the map entry of its page, the live word and tally of
-//! the block with the old copy, and the write frontier of a pool, which is in the cache. A GC move causes one cache
-//! miss, for the map entry; [`PageMap::prefetch`] hides it.
+//! The map consists of arrays indexed by page or block. A host write accesses the map entry of its page, the live
+//! word and the tally of the block with the old copy, and the write frontier of a pool. Only the frontier is usually
+//! in the processor's cache. A move by GC causes one cache miss, for the map entry; [`PageMap::prefetch`] hides it.
 //!
-//! Blocks are numbered plane by plane: all blocks of a pool (a plane, or a whole chip) have consecutive numbers. The
-//! reference's own block numbers exist only in its event logs ([`crate::nand`]).
+//! Blocks are numbered plane by plane. A pool is a plane or a whole chip, so all blocks of a pool have consecutive
+//! numbers. The reference's own block numbers exist only in its event logs ([`crate::nand`]).
 //!
-//! This file has the arrays and lookups. `write` changes the locations of pages, `pools` opens and erases blocks,
-//! `check` compares the arrays with each other.
+//! This file has the arrays and lookups. The module `write` changes the locations of pages, `pools` opens and erases
+//! blocks, and `check` compares the arrays with each other.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
@@ -24,8 +24,8 @@ use crate::units::{Lpn, Ppn};
 
 /// Marks a logical page without a flash page.
 pub(super) const UNMAPPED: u32 = u32::MAX;
-/// Flag in a tally: the block may not be collected (free, open, worn out or set aside). Tallies are signed because
-/// the smallest common vector instructions compare signed numbers.
+/// Flag in a tally: the block may not be collected, because it is free, open, worn out or set aside. Tallies are
+/// signed, because the vector instructions that all processors have compare signed numbers.
 pub(super) const NOT_SEALED: i16 = 0x4000;
 /// Largest number of blocks in a strip, as a power of two.
 const STRIP_SHIFT_MAX: u32 = 6;
@@ -36,12 +36,11 @@ pub(super) const LPNS_OF_LINE: u32 = 16;
 /// How to find the block of a pool that will probably be collected next, and how much of its data to prefetch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Foresight {
-    /// Whether, of several blocks with equally few live pages, the last is collected, not the first.
+    /// Choice among several blocks with equally few live pages: the last if true, otherwise the first.
     pub last: bool,
     /// Pages whose logical page numbers are prefetched.
     pub pages: u32,
-    /// Whether the map entries of the prefetched pages are prefetched as well
-    /// ([`PageMap::load_foreseen`]).
+    /// Whether the map entries of these pages are prefetched as well ([`PageMap::load_foreseen`]).
     pub maps: bool,
 }
 
@@ -56,7 +55,7 @@ pub(super) struct Foreseen {
     pub next: VecDeque<LiveFrom>,
 }
 
-/// Cursor over the live pages of a block. All pages before it are not live.
+/// Cursor over the live pages of a block. No page before it is live.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LiveFrom {
     /// Index of a word of live bits, and the flash page of its first bit.
@@ -74,52 +73,54 @@ pub(crate) struct PageMap {
     pub(super) reverse: TrustedTable<u32>,
     /// For each block: its live bits, its sequence number, and its erases.
     pub(super) rows: Rows,
-    /// Live pages of each block, with [`NOT_SEALED`] where it may not be collected.
+    /// Number of live pages of each block, with the flag [`NOT_SEALED`] if the block may not be collected.
     pub(super) tally: TrustedTable<i16>,
-    /// For each block, the count of erases of the whole device at its last erase; empty if no rule needs it.
+    /// For each block, the number of erases of the whole device up to its last erase. Empty if no rule needs it.
     pub(super) erased_at: Vec<u32>,
     pub(super) pools: TrustedTable<Pool>,
     /// For each pool, the frontier of hot pages; empty with one stream.
     pub(super) hot: Vec<Frontier>,
-    /// Room of each pool: pages that can be written until its free blocks are used up, as the reference counts them:
-    /// (free + 1) x pages per block - next page, plus the free pages of the hot block. The numbers are adjacent in
-    /// memory, so that all are compared together.
+    /// Room of each pool: the number of pages that can be written until its free blocks are used up. As in the
+    /// reference, this is (free + 1) x pages per block - next page, plus the free pages of the hot block. The numbers
+    /// are adjacent in memory, so that all of them are compared together.
     pub(super) room: TrustedTable<i32>,
     /// For each chip, its pools with the most room.
     pub(super) roomiest: TrustedTable<Roomiest>,
-    /// Lowest tally of each strip of `1 << strip_shift` blocks of one pool. With a single strip per pool, every erase
-    /// would have to read the tallies of all its blocks.
+    /// Lowest tally of each strip. A strip is `1 << strip_shift` blocks of one pool. If a pool were a single strip,
+    /// every erase would have to read the tallies of all its blocks.
     pub(super) least: TrustedTable<i16>,
     pub(super) strip_shift: u32,
-    /// Bit per block: whether it is in SLC mode; and the number of such blocks by pool. Empty without SLC mode.
+    /// One bit per block: whether it is in SLC mode. `slc_used` counts these blocks by pool. Both are empty without
+    /// SLC mode.
     pub(super) slc_bits: Vec<u64>,
     pub(super) slc_used: Vec<u32>,
     /// Blocks opened in SLC mode so far.
     pub(super) slc_opened: u64,
-    /// Bit per block: whether it was opened as a hot block; empty if no move depends on that.
+    /// One bit per block: whether it was opened as a hot block. Empty if no move of a page depends on that.
     pub(super) hot_blocks: Vec<u64>,
-    /// Copy of the buffer policy's filter, updated by the same writes, since the flash cannot call the policy; `None`
-    /// if no move depends on it.
+    /// Copy of the buffer policy's filter, updated by the same writes, since the flash cannot call the policy. `None`
+    /// if no move of a page depends on the filter.
     pub(super) classes: Option<Box<Filter>>,
-    /// Superblocks, on a device that collects them.
+    /// The superblocks; `None` if the device collects single blocks.
     pub(super) sets: Option<Sets>,
-    /// Bit per block: whether it is free; `words_per_pool` words per pool.
+    /// One bit per block: whether it is free. Each pool has `words_per_pool` words.
     pub(super) free_bits: Vec<u64>,
     /// For each chip, the last sequence number given to a block.
     pub(super) last_seq: Vec<u32>,
-    /// Erases since the last reset of wear, if they are counted.
+    /// Number of erases since the last reset of wear, if they are counted.
     pub(super) erase_clock: u32,
     /// Number of logical pages with a flash copy.
     pub(super) mapped: u64,
     /// Scratch memory of [`PageMap::relocate`], with an entry per live bit of a block.
     pub(super) moving: TrustedTable<u32>,
-    /// A pool with at most this many free blocks is needy.
+    /// Low watermark: a pool with at most this many free blocks is needy.
     pub(super) low: u32,
-    /// Fewest free blocks of any pool directly after it took one, since the last call of [`PageMap::take_lowest`].
+    /// Fewest free blocks that a pool had directly after it took one, over all pools, since the last call of
+    /// [`PageMap::take_lowest`].
     pub(super) lowest: u32,
-    /// Needy pools of each chip.
+    /// Number of needy pools of each chip.
     pub(super) needy: TrustedTable<u16>,
-    /// Free blocks of each chip, all its pools together.
+    /// Number of free blocks of each chip, summed over its pools.
     pub(super) chip_free: Vec<u32>,
     /// For each chip, the lowest sequence number of its open blocks; see [`PageMap::oldest_open`].
     pub(super) oldest_open: TrustedTable<u32>,
@@ -133,7 +134,7 @@ pub(crate) struct PageMap {
 }
 
 impl PageMap {
-    /// Creates the map of a device that was never written: every block is free, except one open block in each pool. A
+    /// Creates the map of a device that was never written. Each pool has one open block; all other blocks are free. A
     /// pool with at most `low` free blocks is needy.
     pub fn new(shape: Shape, low: u32) -> PageMap {
         let blocks = (shape.chips * shape.planes_per_chip * shape.blocks_per_plane) as usize;
@@ -151,21 +152,21 @@ impl PageMap {
             // SAFETY: has an entry for each live bit of a block; each live page is moved once.
             moving: unsafe { TrustedTable::new(vec![0; rows.pages_max()]) },
             rows,
-            // SAFETY: indexed by block; PPNs and pools only contain blocks of the flash.
+            // SAFETY: indexed by block. PPNs and pools contain only blocks of the flash.
             tally: unsafe { TrustedTable::new(vec![NOT_SEALED; blocks]) },
             erased_at: match shape.wear_aware {
                 None => Vec::new(),
                 Some(_) => vec![0; blocks],
             },
             erase_clock: 0,
-            // SAFETY: indexed by pool; every chip has the same number.
+            // SAFETY: indexed by pool. Every chip has the same number of pools.
             pools: unsafe { TrustedTable::new(vec![Pool::unopened(&shape); pools]) },
             hot: Vec::new(),
             // SAFETY: indexed by pool, as `pools`.
             room: unsafe { TrustedTable::new(vec![0; pools]) },
             // SAFETY: indexed by chip.
             roomiest: unsafe { TrustedTable::new(vec![Roomiest::UNKNOWN; shape.chips as usize]) },
-            // SAFETY: indexed by strip; every block is in one.
+            // SAFETY: indexed by strip. Every block is in a strip.
             least: unsafe { TrustedTable::new(vec![NOT_SEALED; blocks >> strip_shift]) },
             strip_shift,
             slc_bits: match shape.slc_blocks {
@@ -253,7 +254,7 @@ impl PageMap {
         Ppn(block * self.shape.pages_per_block)
     }
 
-    /// Returns the sequence number of a block; a block opened later has a greater one.
+    /// Returns the sequence number of a block. A block that is opened later has a larger number.
     #[inline]
     pub fn seq_of(&self, block: u32) -> u32 {
         self.rows.opened(block)
@@ -265,14 +266,14 @@ impl PageMap {
         (self.tally[block as usize] & !NOT_SEALED) as u32
     }
 
-    /// Returns the tally of each block of a pool; a block with [`PageMap::CANDIDATE_END`] or more may not be
-    /// collected.
+    /// Returns the tally of each block of a pool. A block with a tally of [`PageMap::CANDIDATE_END`] or more may not
+    /// be collected.
     pub fn tallies(&self, pool: u32) -> &[i16] {
         let n = self.shape.blocks_per_pool as usize;
         self.tally.part(pool as usize * n, n)
     }
 
-    /// Tallies below this belong to blocks that may be collected.
+    /// Blocks with a tally below this number may be collected.
     pub const CANDIDATE_END: i16 = NOT_SEALED;
 
     /// Returns the live bits of a block.
@@ -305,7 +306,8 @@ impl PageMap {
         }
     }
 
-    /// Returns the first live page of `block` from the cursor `from` on, and moves the cursor to its word.
+    /// Returns the first live page of `block` from the cursor `from` on, and moves the cursor to the word of this
+    /// page.
     #[inline(always)]
     pub fn first_live(&self, block: u32, from: &mut LiveFrom) -> Option<Ppn> {
         match NonZeroU64::new(self.rows[from.word as usize]) {
@@ -347,8 +349,8 @@ impl PageMap {
         prefetch(&self.map, lpn.0 as usize);
     }
 
-    /// Prefetches the map entries of the live pages of `block`, among `n` pages from `page` on. `page` is a multiple
-    /// of `n`, and `n` a power of two up to 64.
+    /// Prefetches the map entries of the live pages among `n` pages of `block`, from `page` on. `page` must be a
+    /// multiple of `n`, and `n` a power of two up to 64.
     #[inline(always)]
     pub fn prefetch_live_maps(&self, block: u32, page: u32, n: u32) {
         let word = self.rows[self.rows.of_page(block, page)];

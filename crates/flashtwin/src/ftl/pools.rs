@@ -1,9 +1,10 @@
 //! Pools of blocks: their open blocks, free blocks and counters.
 //!
-//! A pool is a plane, or a whole chip. With one write stream, a pool has one open block. The host's pages and the
-//! pages that GC moves are both written to it. With two write streams, this is the cold block, and a second open
-//! block takes the hot pages ([`Apart`](super::shape::Apart) has the criteria, among them CDA-GC section 3.2.2). Both
-//! are opened from the same free blocks. A block is opened only when a write finds the last one full.
+//! A pool is a plane or a whole chip. With one write stream, a pool has one open block, to which both the host's
+//! pages and the pages that GC moves are written. With two write streams, this block is the cold one, and a second
+//! open block receives the hot pages. [`Apart`](super::shape::Apart) has the criteria for hot pages, among them that
+//! of CDA-GC section 3.2.2. Both open blocks are taken from the same free blocks. A new block is opened only when a
+//! write finds the open one full.
 
 use super::frontier::{Frontier, Pool, PoolFull, Roomiest};
 use super::page::{PageMap, NOT_SEALED};
@@ -27,14 +28,14 @@ impl PageMap {
         &(*self.pools)[chip as usize * n..][..n]
     }
 
-    /// Whether pages of a stream have an open block of their own. Only hot pages on a device with two streams do.
+    /// Whether a stream has an open block of its own. This is the hot stream of a device with two streams.
     #[inline(always)]
     fn has_own_block(&self, stream: Stream) -> bool {
         stream == Stream::Hot && !self.hot.is_empty()
     }
 
-    /// Returns the next page to write in the stream's open block of `pool`; equals `data_pages` if that block is
-    /// full.
+    /// Returns the next page to write in the stream's open block of `pool`. If that block is full, returns
+    /// `data_pages`.
     #[inline(always)]
     pub fn next_page(&self, pool: u32, stream: Stream) -> u32 {
         if self.has_own_block(stream) {
@@ -44,7 +45,7 @@ impl PageMap {
         }
     }
 
-    /// Returns the data pages of a block that the stream writes to; fewer in SLC mode.
+    /// Returns the number of data pages of a block to which the stream writes. A block in SLC mode has fewer.
     #[inline(always)]
     pub(super) fn end_of(&self, stream: Stream) -> u32 {
         match self.has_own_block(stream) {
@@ -53,7 +54,7 @@ impl PageMap {
         }
     }
 
-    /// Returns the free data pages of the open blocks of the pool to which GC moves pages.
+    /// Returns the number of free data pages in the pool's open blocks that receive pages moved by GC.
     #[inline]
     pub fn open_pages_for_moves(&self, pool: u32) -> u32 {
         match self.shape.apart {
@@ -62,14 +63,14 @@ impl PageMap {
         }
     }
 
-    /// Returns the free data pages of the pool's open blocks, hot and cold.
+    /// Returns the number of free data pages in the pool's open blocks, hot and cold.
     #[inline]
     pub fn open_pages(&self, pool: u32) -> u32 {
         let left = self.shape.data_pages - self.pools[pool as usize].next_page;
         left + self.hot_pages(pool as usize)
     }
 
-    /// Returns the free data pages of the pool's hot block; 0 if none is open.
+    /// Returns the number of free data pages in the pool's hot block; 0 if none is open.
     #[inline]
     fn hot_pages(&self, pool: usize) -> u32 {
         let hot = self.hot.get(pool);
@@ -91,8 +92,8 @@ impl PageMap {
         self.roomiest[chip] = Roomiest::UNKNOWN;
     }
 
-    /// Returns the pool of a chip with the most room, numbered within the chip. If several have equally much, the
-    /// first at or after `start` in circular order.
+    /// Returns the pool of a chip with the most room, numbered within the chip. Of equals, returns the first one at
+    /// or after `start` in circular order.
     #[inline(always)]
     pub fn roomiest_of_chip(&mut self, chip: u32, start: u32) -> u32 {
         if !self.roomiest[chip as usize].is_known() {
@@ -101,8 +102,8 @@ impl PageMap {
         self.roomiest[chip as usize].first_from(start)
     }
 
-    /// Takes the next `n` pages of an open block, which has at least as many; returns the block and the first page
-    /// taken.
+    /// Takes the next `n` pages of an open block, which must have that many free pages. Returns the block and the
+    /// first page taken.
     #[inline(always)]
     pub(super) fn advance(&mut self, pool: u32, stream: Stream, n: u32) -> (u32, u32) {
         let (block, next_page) = if self.has_own_block(stream) {
@@ -126,9 +127,9 @@ impl PageMap {
         (block, page)
     }
 
-    /// Ensures that the pool has an open block with a free page for the stream. Returns the stream whose block it is.
-    /// This is another stream than requested if the write cache is full, or if no block is left to open and only the
-    /// other stream's block has free pages.
+    /// Ensures that the pool has an open block with a free page for the stream. Returns the stream of this block. It
+    /// differs from the requested one in two cases: the SLC write cache is full, or there is no free block to open
+    /// and only the open block of the other stream has free pages.
     #[inline(always)]
     pub fn make_room(&mut self, pool: u32, stream: Stream) -> Result<Stream, PoolFull> {
         if self.next_page(pool, stream) < self.end_of(stream) {
@@ -198,7 +199,7 @@ impl PageMap {
         self.oldest_open[chip] = self.find_oldest_open(chip as u32);
     }
 
-    /// Updates the counters after a block was taken from the free ones.
+    /// Updates the counters of a pool after one of its free blocks was taken.
     fn count_taken(&mut self, pool: u32) {
         let chip = (pool / self.shape.pools_per_chip) as usize;
         let p = &mut self.pools[pool as usize];
@@ -214,14 +215,14 @@ impl PageMap {
         }
     }
 
-    /// Removes a block from the free ones without opening it at a frontier.
+    /// Removes a block from the free blocks without making it an open block.
     pub(super) fn take_free(&mut self, pool: u32, block: u32) {
         self.set_free(pool, block - pool * self.shape.blocks_per_pool, false);
         self.count_taken(pool);
         self.set_room(pool, self.count_room(pool as usize));
     }
 
-    /// Opens the first block of each pool of a map where all are free.
+    /// Opens the first block of each pool. All blocks of the map must be free.
     pub(super) fn open_first_blocks(&mut self) {
         self.recount();
         for pool in 0..self.pools.len() as u32 {
@@ -245,7 +246,7 @@ impl PageMap {
 
     // ---- free blocks ----
 
-    /// Erases a block without live pages, which is then free.
+    /// Erases a block, which then is free. The block must have no live pages.
     pub fn erase(&mut self, block: u32) {
         debug_assert_eq!(self.valid_of(block), 0, "block {block} still holds data");
         let pool = self.pool_of(block);
@@ -272,7 +273,7 @@ impl PageMap {
         }
         let room = self.room[pool as usize] + self.shape.pages_per_block as i32;
         self.set_room(pool, room);
-        // Only an erase can raise the lowest tally of a strip.
+        // The lowest tally of a strip can only rise by an erase.
         let strip = self.strip_of(block);
         self.least[strip] = self.find_least(strip);
     }
@@ -320,7 +321,8 @@ impl PageMap {
         self.needy[chip as usize] > 0
     }
 
-    /// Returns the fewest free blocks of any pool directly after it took one, since the last call.
+    /// Returns the fewest free blocks that a pool had directly after it took one, over all pools, since the last
+    /// call.
     #[inline]
     pub fn take_lowest(&mut self) -> Option<u32> {
         match self.lowest {
@@ -337,8 +339,8 @@ impl PageMap {
         self.low
     }
 
-    /// Returns a lower bound of the sequence numbers of the chip's open blocks. With two streams, the ages of blocks
-    /// do not order the copies of a page; the result is then greater than any sequence number.
+    /// Returns a lower bound of the sequence numbers of the chip's open blocks. With two streams, the result is
+    /// larger than any sequence number, because the ages of blocks do not order the copies of a page.
     #[inline]
     pub fn oldest_open(&self, chip: u32) -> u32 {
         self.oldest_open[chip as usize]
@@ -351,7 +353,7 @@ impl PageMap {
         &(*self.room)[chip as usize * n..][..n]
     }
 
-    /// Returns the stream for a page that the host writes; `asked` is the buffer policy's choice.
+    /// Returns the stream for a page that the host writes. `asked` is the stream that the buffer policy chose.
     #[inline(always)]
     pub fn host_stream(&self, lpn: Lpn, asked: Stream) -> Stream {
         match self.shape.apart {
@@ -362,8 +364,8 @@ impl PageMap {
         }
     }
 
-    /// Returns the stream of a page that was written long ago and is no longer in the SLC write cache. `asked` is the
-    /// buffer policy's choice.
+    /// Returns the stream of a page that was written so long ago that it is no longer in the SLC write cache. `asked`
+    /// is the stream that the buffer policy chose.
     pub fn stream_at_rest(&self, lpn: Lpn, asked: Stream) -> Stream {
         match self.shape.apart {
             Apart::Cached => Stream::Cold,
@@ -406,7 +408,7 @@ impl PageMap {
         }
     }
 
-    /// Whether the block was opened as a hot block; recorded only if a move depends on it.
+    /// Whether the block was opened as a hot block. Always false if no move of a page depends on that.
     #[inline]
     pub fn is_hot(&self, block: u32) -> bool {
         let word = self.hot_blocks.get(block as usize / 64);
@@ -420,7 +422,7 @@ impl PageMap {
         }
     }
 
-    /// Whether [`PageMap::move_stream`] is the cold stream for every page.
+    /// Whether [`PageMap::move_stream`] returns the cold stream for every page.
     pub fn moves_to_one_stream(&self) -> bool {
         match self.shape.apart {
             Apart::Below(_) | Apart::AsVictim | Apart::ByClass => false,
@@ -449,9 +451,10 @@ impl PageMap {
         1 + u32::from(!self.hot.is_empty())
     }
 
-    /// Returns the room of a pool for one stream, without the free pages of the other stream's open block. If those
-    /// were counted, writes of one stream would go to pools where the other stream has just opened a block. The pools
-    /// would then differ more and more in live pages, and write amplification would rise by half or more.
+    /// Returns the room of a pool for one stream, without the free pages in the open block of the other stream. If
+    /// these were counted, writes of one stream would go to pools where the other stream has just opened a block. The
+    /// numbers of live pages of the pools would then differ more and more, and write amplification would rise by half
+    /// or more.
     #[inline]
     pub fn room_for(&self, pool: u32, stream: Stream) -> i32 {
         let others = match self.has_own_block(stream) {
@@ -461,8 +464,8 @@ impl PageMap {
         self.room[pool as usize] - others as i32
     }
 
-    /// Returns the pool of the chip that will collect next: the one with the fewest free blocks; if several have
-    /// equally few, the one of them with the fewest free pages in its open blocks.
+    /// Returns the pool of the chip that will collect next. This is the pool with the fewest free blocks; of equals,
+    /// the pool with the fewest free pages in its open blocks.
     #[inline]
     fn scarcest(&self, chip: u32) -> u32 {
         let n = self.shape.pools_per_chip;
@@ -471,45 +474,45 @@ impl PageMap {
         (first..first + n).min_by_key(scarcity).unwrap_or(first)
     }
 
-    /// Returns the free blocks of the chip's pool with the fewest, which will collect next.
+    /// Returns the number of free blocks of the pool that will collect next, which has the fewest in the chip.
     pub fn free_blocks_of_chip(&self, chip: u32) -> u32 {
         self.pool(self.scarcest(chip)).free
     }
 
-    /// Returns the number of free blocks that the pool would have if all free pages of its free and
-    /// open blocks formed whole blocks, one of which is open. With one open block, this is the
-    /// number of free blocks. With two, opening the second one takes a whole block from the pool,
-    /// whereas this number decreases page by page (D-207).
+    /// Returns a number of free blocks that falls page by page (D-207): the number of free blocks if all free pages
+    /// of the pool were joined to whole blocks, one of which is open. With one open block, this is the actual number
+    /// of free blocks. With two, the actual number falls by a whole block when the second open block is taken.
     pub fn free_beside_open(&self, pool: u32) -> u32 {
         let data = self.shape.data_pages;
         let room = self.pool(pool).free * data + self.open_pages(pool);
         room.div_ceil(data).saturating_sub(1)
     }
 
-    /// Returns the trigger: the chip collects when [`PageMap::free_blocks_of_chip`] is at or below this.
+    /// Returns the GC trigger: the chip collects when [`PageMap::free_blocks_of_chip`] is not above this number.
     pub fn gc_trigger_blocks_of_chip(&self, _chip: u32) -> u32 {
         self.low
     }
 
-    /// Returns the free data pages of the open blocks, hot and cold, of the pool that will collect next.
+    /// Returns the number of free data pages in the open blocks, hot and cold, of the pool that will collect next.
     pub fn open_pages_of_chip(&self, chip: u32) -> u32 {
         self.open_pages(self.scarcest(chip))
     }
 
-    /// Returns the data pages of the free blocks of a chip whose pools are all at their GC watermark.
+    /// Returns the number of data pages in the free blocks of a chip, if all pools of the chip are at their GC
+    /// watermark.
     #[inline]
     pub fn low_pages_of_chip(&self) -> u32 {
         self.low * self.shape.pools_per_chip * self.shape.data_pages
     }
 
-    /// Returns the data pages of the chip's free blocks.
+    /// Returns the number of data pages in the chip's free blocks.
     #[inline]
     pub fn pages_of_free_blocks(&self, chip: u32) -> u32 {
         self.chip_free[chip as usize].saturating_mul(self.shape.data_pages)
     }
 
-    /// Returns the data pages that can be written to the chip without erasing, in free blocks and
-    /// open ones.
+    /// Returns the number of data pages that can be written to the chip without an erase, in its free and open
+    /// blocks.
     #[inline]
     pub fn free_pages_of_chip(&self, chip: u32) -> u32 {
         let rooms = self.rooms_of_chip(chip).iter();
@@ -519,8 +522,8 @@ impl PageMap {
         pages.saturating_sub(summary_pages)
     }
 
-    /// Computes all values that are derived from pools and tallies, after these were replaced by others. Values from
-    /// a file may be inconsistent; `check` then reports that.
+    /// Computes all values that are derived from pools and tallies, after pools or tallies were replaced. Values from
+    /// a file may be inconsistent; `check` reports that afterwards.
     pub(super) fn recount(&mut self) {
         let low = self.low;
         for chip in 0..self.shape.chips {

@@ -1,7 +1,7 @@
-//! Retired pools: pools of a dead die, which are not written any more (D-146).
+//! Retired pools are the pools of a dead die, which are no longer written (D-146).
 //!
-//! No block of such a pool is free, open, or may be collected, so that no search for room or for a victim finds one.
-//! Pages of the pool stay in the map until they are written elsewhere or trimmed.
+//! In a retired pool, no block is free or open, and none may be collected. Searches for room and for victims
+//! therefore skip it. Pages in the pool stay mapped until they are written elsewhere or trimmed.
 
 use super::page::{PageMap, NOT_SEALED};
 
@@ -27,7 +27,7 @@ impl PageMap {
         self.pools[pool as usize].cursor == self.shape.blocks_per_pool
     }
 
-    /// Returns the number of logical pages that a pool holds.
+    /// Returns the number of logical pages whose copy is in a pool.
     pub fn pages_in(&self, pool: u32) -> u32 {
         let first = pool * self.shape.blocks_per_pool;
         let blocks = first..first + self.shape.blocks_per_pool;

@@ -1,5 +1,5 @@
-//! Data of a block that are accessed together: live bits, sequence number and erases. They form one row, usually
-//! within one cache line.
+//! Live bits, sequence number and number of erases of a block. They are accessed together, so they form one row,
+//! usually in one cache line.
 
 use std::ops::{Index, IndexMut};
 
@@ -8,12 +8,12 @@ use crate::memory::{large_table, prefetch, TrustedTable};
 /// Bits of a word.
 pub(super) const WORD: u32 = u64::BITS;
 
-/// The rows of all blocks. A row has the words of live bits, then one word with the sequence number in its low half
-/// and the erases in its high half.
+/// The rows of all blocks. A row has the words of live bits, then one word whose low half is the sequence number and
+/// whose high half is the number of erases.
 #[derive(Clone, Debug)]
 pub(super) struct Rows {
     words: TrustedTable<u64>,
-    /// Words of live bits of a block, and all words of its row.
+    /// Number of words of live bits of a block; `row` is the number of all words of its row.
     live: usize,
     row: usize,
 }
@@ -30,7 +30,7 @@ impl Rows {
         }
     }
 
-    /// Returns the number of live bits of a block.
+    /// Returns the number of live bits of a block. It is a multiple of [`WORD`], and at least the number of pages.
     pub fn pages_max(&self) -> usize {
         self.live * WORD as usize
     }
@@ -107,7 +107,7 @@ impl Rows {
         prefetch(&self.words, self.first(block));
     }
 
-    /// Copies all rows of `other`, which have the same length, to the blocks from `first` on.
+    /// Copies all rows of `other` to the blocks from `first` on. The rows must have the same length.
     pub fn copy_from(&mut self, first: u32, other: &Rows) {
         let at = self.first(first);
         let n = other.words.len();
@@ -132,8 +132,8 @@ impl Rows {
         (0..self.blocks()).map(|block| self.erases(block)).collect()
     }
 
-    /// Sets all rows from the results of [`Rows::all_live`], [`Rows::all_opened`] and [`Rows::all_erases`] of a table
-    /// of the same size.
+    /// Sets all rows. The arguments are results of [`Rows::all_live`], [`Rows::all_opened`] and [`Rows::all_erases`]
+    /// for a table of the same size.
     pub fn set_all(&mut self, live: &[u64], opened: &[u32], erases: &[u32]) {
         let live = live.chunks_exact(self.live);
         for ((block, live), (&seq, &erases)) in (0..).zip(live).zip(opened.iter().zip(erases)) {

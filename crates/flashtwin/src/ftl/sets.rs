@@ -1,10 +1,11 @@
-//! Superblocks: one block of each die, collected and erased as one (D-98).
+//! Superblocks: one block of each die. The blocks of a superblock are collected and erased together (D-98).
 //!
-//! A superblock consists of the n-th block that each die opened. Host writes are distributed over the dies in turn,
-//! and so are moves, so that every die receives equally many pages, and the n-th blocks hold pages of the same time.
-//! The number n is the sequence number that the page map gives each block. Each die chooses its block when it opens
-//! it. A worn-out block is therefore missing on its own die only, and every superblock has a block of every die as
-//! long as each die has one to open. When a superblock is collected, a worn-out block in it keeps its contents.
+//! Superblock n consists of the n-th block that each die opened. Host writes and moves are distributed over the dies
+//! in turn. Every die therefore receives equally many pages, and the n-th blocks of all dies hold pages of the same
+//! time. The number n is the sequence number that the page map gives each block. Each die chooses its block when it
+//! opens it. A worn-out block is therefore missing on its own die only: as long as each die has a block to open,
+//! every superblock has a block of every die. When a superblock is collected, a worn-out block in it keeps its
+//! contents.
 
 use std::collections::VecDeque;
 
@@ -24,8 +25,8 @@ pub(super) struct Sets {
     blocks: Vec<u32>,
     /// Superblocks (indices into `blocks`) that are not in use.
     free: Vec<u32>,
-    /// Superblocks that some die has not opened yet, the oldest first: the sequence number of their blocks, their
-    /// index, and the number of dies that have opened theirs.
+    /// Superblocks of which some die has not yet opened its block, the oldest first. Each entry has the sequence
+    /// number of the blocks, the index of the superblock, and the number of dies that have opened their block.
     open: VecDeque<(u32, u32, u32)>,
 }
 
@@ -37,7 +38,7 @@ impl Sets {
         }
     }
 
-    /// Records that a die has opened `block` as its `seq`-th.
+    /// Records that `block` is the `seq`-th block that a die has opened.
     pub fn opened(&mut self, seq: u32, die: u32, block: u32) {
         let at = match self.open.iter().position(|&(open, ..)| open == seq) {
             Some(at) => at,
@@ -77,9 +78,9 @@ impl PageMap {
         self.sets.is_some()
     }
 
-    /// Returns the superblock to collect, among those that all dies have filled: the one with the fewest live pages;
-    /// if several have equally few, the one opened first. Also returns its live pages, and the pages that its
-    /// collection frees. `None` if none may be collected.
+    /// Returns the superblock to collect, among those whose blocks are all full: the one with the fewest live pages;
+    /// of equals, the one opened first. Also returns its number of live pages, and the number of pages that its
+    /// collection frees. `None` if no superblock may be collected.
     pub fn victim_set(&self) -> Option<(u32, u32, u32)> {
         let sets = self.sets.as_ref()?;
         let tallied = sets.sets().filter_map(|set| {
@@ -89,8 +90,8 @@ impl PageMap {
         tallied.min_by_key(|&(set, live, _)| (live, self.age_key(sets.of(set))))
     }
 
-    /// Returns the live pages of the blocks of a superblock that may be collected, and the number of these blocks.
-    /// `None` if a block is not full yet, or none may be collected.
+    /// Considers the blocks of a superblock that may be collected. Returns the number of their live pages, and the
+    /// number of these blocks. `None` if a block of the superblock is not full yet, or if none may be collected.
     fn tally_of_set(&self, blocks: &[u32]) -> Option<(u32, u32)> {
         let (mut live, mut collectable) = (0, 0);
         for &block in blocks.iter().filter(|&&block| block != NONE) {
@@ -140,8 +141,8 @@ impl PageMap {
         self.pool(die).next_page == self.shape.data_pages
     }
 
-    /// Whether another die has not yet opened its block of the superblock that this die opened last. With `never`,
-    /// only dies count that cannot open one because they have no free block left.
+    /// Whether another die has not yet opened its block of the superblock whose block this die opened last. With
+    /// `never`, only dies count that cannot open a block because they have neither a free block nor a free page.
     pub fn is_ahead(&self, die: u32, never: bool) -> bool {
         let seq = self.pool(die).active_seq;
         let full = |pool: &Pool| pool.free == 0 && pool.next_page == self.shape.data_pages;
@@ -170,8 +171,8 @@ impl PageMap {
         for (seq, die, block) in self.in_use_by_seq() {
             sets.opened(seq, die, block);
         }
-        // A superblock may also lack a die because its block there is already erased or lost. Only superblocks near
-        // the newest one can still be open.
+        // A superblock may also lack a block because that block is already erased or lost. Only superblocks near the
+        // newest one can still be open.
         let newest = self.last_seq.iter().copied().max().unwrap_or(0);
         let lead = |seq: u32| newest.wrapping_sub(seq);
         sets.open.retain(|&(seq, ..)| lead(seq) <= LEAD_MAX);

@@ -9,9 +9,9 @@ pub(crate) struct Shape {
     pub planes_per_chip: u32,
     pub blocks_per_plane: u32,
     pub pages_per_block: u32,
-    /// Pages of a block that hold data: all, or all except the summary page.
+    /// Number of pages of a block that hold data: all pages, or all except the summary page.
     pub data_pages: u32,
-    /// Pools of a chip: the number of its planes, or 1.
+    /// Number of pools of a chip: one per plane, or 1.
     pub pools_per_chip: u32,
     pub blocks_per_pool: u32,
     /// Logical pages.
@@ -19,24 +19,24 @@ pub(crate) struct Shape {
     /// Blocks of a plane that the exported pages fill when written sequentially.
     pub usable_per_plane: u32,
     pub stride_pages: u32,
-    /// Erases that a block survives; the mean if there is an `endurance_spread`.
+    /// Number of erases that a block survives. With an `endurance_spread`, this is the mean.
     pub erase_limit: u32,
-    /// Standard deviation of the survived erases, as a fraction of the mean in units of 2^-16.
+    /// Standard deviation of the number of survived erases, as a fraction of the mean, in units of 2^-16.
     pub endurance_spread: u32,
     /// Whether the free block with the fewest erases is opened first.
     pub least_worn_first: bool,
     /// Parameters of the reference's wear levelling, if it is used.
     pub wear_aware: Option<WearAware>,
-    /// A block that has this many erases fewer than the mean of its pool is collected, however many live pages it
-    /// has.
+    /// A block with this many erases fewer than the mean of its pool is collected, however many live pages it has.
     pub erases_behind: Option<u32>,
-    /// Correction of the free block count: without copy-back, the reference's count starts one too high (quirk Q6).
+    /// Correction of the number of free blocks. Without copy-back, the reference's number is one too high at the
+    /// start (quirk Q6).
     pub free_count_bias: u32,
-    /// Open blocks of a pool: 1, or 2 if hot and cold pages are written separately.
+    /// Number of open blocks of a pool: 1, or 2 if hot and cold pages are written separately.
     pub streams: u32,
-    /// Data pages of the second open block; fewer in SLC mode.
+    /// Number of data pages of the second open block. A block in SLC mode has fewer.
     pub hot_pages: u32,
-    /// Largest number of blocks of a pool in SLC mode; 0 if the second open block is an ordinary one.
+    /// Largest number of blocks of a pool in SLC mode. 0 if the second open block is a normal one.
     pub slc_blocks: u32,
     /// Pages that go to the second of two open blocks.
     pub apart: Apart,
@@ -47,16 +47,16 @@ pub(crate) struct Shape {
 /// Pages that go to the second open block of a pool, the hot one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Apart {
-    /// Pages that the buffer policy declares hot; pages that GC moves are cold.
+    /// Pages that the buffer policy declares hot. Pages that GC moves are cold.
     AsAsked,
-    /// Pages that the buffer policy declares hot; a page that GC moves is hot if its block was opened as a hot one.
+    /// Pages that the buffer policy declares hot, and pages that GC moves from a block that was opened as a hot one.
     AsVictim,
-    /// Pages that the buffer policy declares hot; a page that GC moves is hot if it is in the copy of the policy's
-    /// filter.
+    /// Pages that the buffer policy declares hot, and pages that GC moves if the copy of the policy's filter contains
+    /// them.
     ByClass,
     /// All pages that the host writes; pages that GC moves are cold.
     Moved,
-    /// Pages whose logical number is below this.
+    /// Pages whose logical number is below this number, written by the host or moved by GC.
     Below(u32),
     /// All pages that the host writes, as long as the SLC write cache has room.
     Cached,

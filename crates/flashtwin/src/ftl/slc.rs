@@ -1,8 +1,9 @@
 //! Blocks in SLC mode: a write cache of blocks whose cells store one bit each (D-65).
 //!
-//! Any free block may be opened in SLC mode. Two limits apply: a maximum share of the pool, and enough free blocks to
-//! *fold* the data, that is, to move them to normal blocks. The hot frontier of a pool writes to such a block. The
-//! number of its pages is that of a normal block divided by the bits per cell. An erase ends the mode.
+//! Any free block may be opened in SLC mode, within two limits. Such blocks have a maximum share of the pool. Enough
+//! free blocks must remain to *fold* the data, that is, to move them to normal blocks. The hot frontier of a pool
+//! writes to blocks in SLC mode. The number of pages of such a block is that of a normal block divided by the bits
+//! per cell. An erase ends the mode.
 
 use super::page::PageMap;
 use crate::units::Ppn;
@@ -45,14 +46,15 @@ impl PageMap {
         }
     }
 
-    /// Whether the cache may open one more block: it is not full, and its contents can still be folded.
+    /// Whether another block of the pool may be opened in SLC mode: the cache is not full, and its contents could
+    /// still be folded.
     #[inline]
     pub(super) fn may_open_slc(&self, pool: u32) -> bool {
         self.slc_used[pool as usize] < self.shape.slc_blocks
             && self.pool(pool).free > self.low() + 1
     }
 
-    /// Returns the stream whose frontier takes a write to `stream`: the cold one if the cache is full.
+    /// Returns the stream whose frontier receives a write to `stream`. If the cache is full, this is the cold stream.
     #[inline]
     pub fn stream_for(&self, pool: u32, stream: Stream) -> Stream {
         let full = self.writes_slc(stream)
@@ -64,7 +66,8 @@ impl PageMap {
         }
     }
 
-    /// Returns the full block of the cache that was opened first, which is the next to be folded, and its live pages.
+    /// Returns the next block to fold, and its number of live pages. This is the full block of the cache that was
+    /// opened first.
     pub fn oldest_slc(&self, pool: u32) -> Option<(u32, u32)> {
         if !self.has_slc() || self.slc_used[pool as usize] == 0 {
             return None;
@@ -79,8 +82,8 @@ impl PageMap {
             .map(|bit| (bit, self.valid_of(first + bit)))
     }
 
-    /// Returns the number of pages that blocks lacked, compared with normal blocks, because they were opened in SLC
-    /// mode, summed over all openings. No program uses these pages, but each erase counts them.
+    /// Returns the number of pages that blocks have fewer in SLC mode than in normal mode, summed over all openings
+    /// in SLC mode. No program uses these pages, but each erase counts them.
     pub fn slc_pages_lacked(&self) -> u64 {
         let lacks = self.shape.data_pages - self.shape.hot_pages;
         match self.has_slc() {
@@ -89,7 +92,7 @@ impl PageMap {
         }
     }
 
-    /// Counts the blocks in SLC mode by pool.
+    /// Returns the number of blocks in SLC mode of each pool.
     pub(super) fn count_slc(&self) -> Vec<u32> {
         let blocks = self.shape.blocks_per_pool;
         let of_pool =
@@ -99,7 +102,7 @@ impl PageMap {
             .collect()
     }
 
-    /// Checks that each block in SLC mode is in use, and has no more pages than such a block can hold.
+    /// Checks that each block in SLC mode is in use, and that it has no live page beyond its pages in SLC mode.
     pub(super) fn check_slc(&self) -> Result<(), String> {
         if self.count_slc() != self.slc_used {
             let counted = &self.slc_used;

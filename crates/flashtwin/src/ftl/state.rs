@@ -1,15 +1,16 @@
 //! Saved form of the page map, as part of a device's snapshot.
 //!
-//! The state is a sequence of little-endian arrays. Their lengths are fixed by the device's spec; the file contains
-//! no lengths or pointers. A loaded map is validated completely before it is used.
+//! The state is a sequence of little-endian arrays. Their lengths follow from the device's specification; the file
+//! contains no lengths or pointers. A loaded map is validated completely before it is used.
 //!
-//! A device with two write streams appends its hot frontiers. A device with one stream can load the state of a device
-//! with two, and vice versa. If the state has no hot frontiers, no hot block is open. If the device has one stream,
-//! hot blocks in the state are closed and count as sealed.
+//! A device with two write streams appends its hot frontiers. A device with one stream and one with two can load each
+//! other's states. If the state has no hot frontiers, no hot block is open after loading. If the device has one
+//! stream, the hot blocks of the state are closed and count as sealed.
 //!
-//! A device with an SLC write cache appends which blocks are in SLC mode. It can load the state of a device with such
-//! a cache or with one stream. A device on which moved pages keep the kind of their block appends which blocks are
-//! hot; if a state lacks this list, only the open hot blocks count as hot.
+//! A device with an SLC write cache appends the list of blocks in SLC mode. It can load states of devices with an SLC
+//! write cache, and of devices with one stream. On some devices, moved pages keep the kind (hot or cold) of their
+//! block. Such a device appends the list of hot blocks. If a state lacks this list, only the open hot blocks count as
+//! hot.
 
 use std::io::{self, Read, Write};
 
@@ -60,13 +61,13 @@ impl Write for StateLength {
     }
 }
 
-/// Numbers converted together.
+/// Number of values that are converted to bytes together.
 const CHUNK: usize = 64 * 1024;
 
 /// Largest erase count of a block in a saved state; real flash survives far fewer erases.
 const ERASES_MAX: u32 = 1_000_000_000;
-/// Largest count of opened blocks per chip, and of erases per device, in a saved state: one per millisecond for three
-/// weeks.
+/// Largest number of opened blocks per chip, and of erases per device, in a saved state. At one per millisecond, this
+/// number is reached after three weeks.
 pub(super) const NUMBER_MAX: u32 = 2_000_000_000;
 
 /// Checks that no count exceeds `max`; `name` is for the error message.
@@ -149,7 +150,8 @@ impl PageMap {
             && (0..self.tally.len() as u32).all(|block| self.erases_of(block) == 0)
     }
 
-    /// Replaces the contents of this map by a saved state. Both have the same spec, except for the streams.
+    /// Replaces the contents of this map by a saved state. Both must have the same specification, except for the
+    /// streams.
     pub fn load(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
         read_u32(input, &mut self.map)?;
         read_u32(input, &mut self.reverse)?;
@@ -201,7 +203,7 @@ impl PageMap {
         Ok(())
     }
 
-    /// Reads which blocks are hot. If the state ends here, only the open hot blocks are.
+    /// Reads the list of hot blocks. If the state ends before the list, only the open hot blocks are hot.
     fn load_hot_blocks(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
         let mut words = vec![0; self.tally.len().div_ceil(64)];
         let mut bytes = Vec::new();
@@ -226,7 +228,7 @@ impl PageMap {
         Ok(())
     }
 
-    /// Reads which blocks are in SLC mode. If the state ends here, no block is.
+    /// Reads the list of blocks in SLC mode. If the state ends before the list, no block is in SLC mode.
     fn load_slc(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
         if self.slc_bits.is_empty() {
             return Ok(());

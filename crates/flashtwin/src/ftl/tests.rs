@@ -1,5 +1,6 @@
-//! Random writes and trims in random streams, with the collections that a chip would run. The map stays consistent,
-//! hot and cold pages stay in separate blocks, and saved states can be loaded into other devices.
+//! Random writes and trims in random streams, with the collections that a chip would run. The map must stay
+//! consistent, hot and cold pages must stay in separate blocks, and it must be possible to load saved states into
+//! other devices.
 
 use std::collections::HashSet;
 
@@ -23,9 +24,9 @@ struct Made {
     summary_page: bool,
     pools_are_planes: bool,
     streams: u32,
-    /// Separation of the two streams; with `Separation::None`, the buffer policy separates them.
+    /// Criterion that separates the two streams. With `Separation::None`, it is the buffer policy's choice.
     separation: Separation,
-    /// Destination of moved pages if that is the policy.
+    /// Destination of moved pages, if the buffer policy separates the streams.
     moves: Moves,
     victim: &'static str,
 }
@@ -84,15 +85,15 @@ fn rule(victim: &str) -> Victims {
 struct Load {
     map: PageMap,
     rng: Rng,
-    /// Whether a cold and whether a hot page was written to each block since it was opened.
+    /// For each block: whether a cold page, and whether a hot page, was written to it since it was opened.
     written: Vec<[bool; 2]>,
     /// The logical pages that have a copy.
     mapped: Vec<bool>,
     victims: Victims,
-    /// Number of writes so far; each advances the time by a millisecond.
+    /// Number of writes so far. Each write advances the time by one millisecond.
     writes: u64,
-    /// Pages that the host wrote as hot since the last reset of the filter, and the time of that
-    /// reset.
+    /// Pages that the host wrote as hot since the last reset of the filter. `forgotten` is the number of writes at
+    /// that reset.
     recent: HashSet<Lpn>,
     forgotten: u64,
 }
@@ -120,7 +121,7 @@ impl Load {
         self.written[block as usize][(stream == Stream::Hot) as usize] = true;
     }
 
-    /// Collects in `pool` until it has more free blocks than the watermark, or until nothing can be gained.
+    /// Collects in `pool` until its free blocks are above the watermark, or until no collection would gain anything.
     fn collect(&mut self, pool: u32) {
         while self.map.pool(pool).free <= self.map.low() {
             let picked = gc::victim(&self.map, pool, self.victims, Tie::Lowest);
@@ -146,7 +147,7 @@ impl Load {
                     self.note(lpn, self.stream_of_move(kind, lpn));
                 }
             } else {
-                // Page by page, as where reads may pass between.
+                // Move page by page, as the device does if reads may be executed in between.
                 while let Some((_, lpn)) = live(&self.map, 0) {
                     let stream = self.map.move_stream(victim, lpn);
                     assert_eq!(stream, self.stream_of_move(kind, lpn));
@@ -176,7 +177,7 @@ impl Load {
 
     fn write(&mut self, lpn: Lpn, stream: Stream) {
         if stream == Stream::Hot {
-            // The filter forgets at the first write that is inserted after half a second.
+            // The filter is reset before the first write that is at least half a second after the last reset.
             if self.writes - self.forgotten >= 500 {
                 self.recent.clear();
                 self.forgotten = self.writes;
@@ -213,7 +214,7 @@ impl Load {
         }
     }
 
-    /// Runs `writes` writes, `hot` percent of which are hot, and `trims` trims per 100 writes.
+    /// Executes `writes` writes, of which `hot` percent are hot, and `trims` trims per 100 writes.
     fn run(&mut self, writes: u32, hot: u64, trims: u64) {
         let pages = u64::from(self.map.shape.exported_pages);
         for i in 0..writes {
@@ -279,7 +280,7 @@ fn random_writes_and_trims_keep_the_map() {
     }
 }
 
-/// A pool of 400 blocks of which 396 are exported and written: at most one block may be collected, and two are open.
+/// The pool has 400 blocks. 396 blocks are exported and written, two are open, and at most one may be collected.
 #[test]
 fn a_device_99_percent_full_keeps_working() {
     for streams in [1, 2] {
@@ -335,8 +336,7 @@ fn one_stream_takes_hot_pages_for_cold_ones() {
     assert!(run(Stream::Hot) == run(Stream::Cold));
 }
 
-/// On a chip of two pools, the values reported to the buffer are the values of the pool that
-/// collects first.
+/// On a chip with two pools, the values reported to the buffer are those of the pool that collects first.
 #[test]
 fn the_scarcest_pool_speaks_for_its_chip() {
     let made = Made {
@@ -373,7 +373,7 @@ fn the_scarcest_pool_speaks_for_its_chip() {
     map.check().unwrap();
 }
 
-/// If no block is free, pages of both streams go to the free pages of either open block.
+/// If no block is free, pages of both streams are written to the free pages of either open block.
 #[test]
 fn a_pool_is_written_to_its_last_page() {
     for streams in [1, 2] {
@@ -445,8 +445,8 @@ fn load_and_check(mut map: PageMap, of: &Load, state: &[u8]) {
     load.run(2_000, 40, 5);
 }
 
-/// The blocks are a hot and a cold one of four pages each; two pages of each are valid when the
-/// blocks are collected. Pages 2 and 5 are in the filter.
+/// There are a hot block and a cold block of four pages each. Each has two valid pages when it is collected. Pages 2
+/// and 5 are in the filter.
 #[test]
 fn moved_pages_go_to_the_block_that_the_key_names() {
     for (moves, hot_after) in [
@@ -505,8 +505,7 @@ fn moved_pages_go_to_the_block_that_the_key_names() {
     }
 }
 
-/// Saved states contain the kinds of blocks. A state without them still shows which open blocks are
-/// hot.
+/// Saved states contain the list of hot blocks. Even without it, the open hot blocks are known from the frontiers.
 #[test]
 fn a_state_has_the_kinds_of_blocks() {
     let made = |moves| Made {
@@ -610,7 +609,7 @@ fn impossible_hot_frontiers_are_refused() {
     });
 }
 
-/// A wrong map must be refused, since its numbers are not checked when they are used.
+/// A state with an invalid map must be refused, since the numbers in the map are not checked when they are used.
 #[test]
 fn a_map_of_pages_that_are_not_there_is_refused() {
     let (_, load, state) = saved(1);
@@ -675,7 +674,7 @@ fn finds_each_change(map: &PageMap) {
     }
 }
 
-/// Data of a victim are prefetched word by word, each word from its first page on.
+/// The data of a victim are prefetched word by word, and each word from its first page on.
 #[test]
 fn all_words_of_a_victim_have_their_turn() {
     let made = Made {
@@ -721,7 +720,7 @@ fn all_words_of_a_victim_have_their_turn() {
     assert!(map.foreseen.next.is_empty() && map.foreseen.live == 0);
 }
 
-/// Puts the map into states that only long runs would reach.
+/// Puts the map into states that would be reached only by long runs.
 impl PageMap {
     pub(crate) fn set_erases(&mut self, block: u32, erases: u32) {
         self.rows.set_erases(block, erases);

@@ -1,15 +1,15 @@
-//! The map of a device that is written by units. A unit is flash that is opened for one owner,
-//! filled in order, collected and erased as a whole.
+//! The map of a device that is written by units. A unit is a part of the flash that is opened for one owner, filled
+//! in order, and collected and erased as a whole.
 //!
-//! A unit is a superblock, or several. Its pages are numbered in the order in which they are
-//! assigned. The flash pages of all units are numbered consecutively: page k of unit u is flash
-//! page u x P + k, with P pages per unit. A host write accesses the map entry of its page, the live
-//! word of the old copy, the record of the old copy's unit, and the frontier, which is in the
-//! processor's cache. A move accesses the map entry, which [`Units::prefetch_moves`] prefetches. A
-//! logical page needs 4 bytes of memory, a flash page 4.125.
+//! A unit is one superblock, or several. Its pages are numbered in the order in which they are assigned. The flash
+//! pages of all units are numbered consecutively: page k of unit u is flash page u x P + k, with P pages per unit. A
+//! host write accesses the map entry of its page, the live word of the old copy, the record of the old copy's unit,
+//! and the frontier. The frontier is in the processor's cache. A move accesses the map entry, which
+//! [`Units::prefetch_moves`] prefetches. The tables need 4 bytes of memory per logical page, and 4.125 bytes per
+//! flash page.
 //!
-//! This file has the tables and the steps that change them. The owner of a unit, and the unit that is
-//! collected, are chosen in [`crate::placement`].
+//! This file has the tables, and the steps that change them. [`crate::placement`] chooses the owner of a unit, and
+//! the unit to collect.
 
 use std::collections::VecDeque;
 
@@ -33,13 +33,13 @@ pub(super) const FREE: Owner = Owner(u16::MAX);
 /// The order in which a group reuses its free units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reuse {
-    /// The unit erased longest ago; before the first erase, in the order of their numbers.
+    /// The unit erased longest ago. Units that were never erased are first, in the order of their numbers.
     Oldest,
     /// The unit with the fewest erases; of equals, the lowest number.
     LeastWorn,
 }
 
-/// Sizes of the tables. The flash has fewer than 2^32 pages.
+/// Sizes of the tables. The flash must have fewer than 2^32 pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UnitShape {
     /// Number of groups. A unit lies within one group.
@@ -59,11 +59,11 @@ pub(crate) struct UnitShape {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unit {
     pub owner: Owner,
-    /// Whether the unit is an owner's frontier, so that it receives further pages.
+    /// Whether the unit is the frontier of an owner, that is, receives further pages.
     pub bound: bool,
     /// Number of units that its group opened before this one.
     pub sequence: u32,
-    /// Number of pages assigned to the unit so far.
+    /// Number of pages that have been assigned in the unit.
     pub given: u32,
     /// Number of live pages of the unit.
     pub live: u32,
@@ -72,8 +72,7 @@ pub(crate) struct Unit {
     pub erases: u32,
     /// Host clock when the unit was opened.
     pub opened_at: u64,
-    /// Host clock when a page of the unit last became invalid; if none has, when the unit was
-    /// opened.
+    /// Host clock when a page of the unit last became invalid. If no page has, host clock when the unit was opened.
     pub last_death: u64,
 }
 
@@ -82,14 +81,14 @@ pub(crate) struct Unit {
 pub(crate) struct Given {
     pub ppn: Ppn,
     pub unit: u32,
-    /// Whether the unit is full with this page, and therefore no frontier any more.
+    /// Whether this page fills the unit, which is then no longer a frontier.
     pub full: bool,
 }
 
 /// A group of units.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
-    /// Free units in the order of reuse; in any order if the least worn one is reused first.
+    /// Free units in the order of reuse. If the least worn unit is reused first, they are in any order.
     pub(super) free: VecDeque<u32>,
     /// Units in use, in the order of their opening.
     pub(super) opened: Vec<u32>,
@@ -145,7 +144,7 @@ impl Units {
             shape,
             // SAFETY: indexed by LPN; callers refuse pages beyond the logical ones.
             map: unsafe { TrustedTable::new(large_table(UNMAPPED, shape.logical_pages as usize)) },
-            // SAFETY: indexed by flash page, of which `map` and frontiers only contain those of the flash.
+            // SAFETY: indexed by flash page. `map` and frontiers contain only pages of the flash.
             reverse: unsafe { TrustedTable::new(large_table(UNMAPPED, pages)) },
             // SAFETY: indexed by a word of a unit.
             live: unsafe { TrustedTable::new(vec![0; n as usize * words as usize]) },
@@ -187,7 +186,7 @@ impl Units {
         &self.units[unit as usize]
     }
 
-    /// Returns the logical page whose copy is, or was, page `page` of a unit.
+    /// Returns the logical page whose copy is at page `page` of a unit, or was there before it became invalid.
     #[inline(always)]
     pub fn lpn_at(&self, unit: u32, page: u32) -> Lpn {
         Lpn(self.reverse[(unit * self.shape.pages + page) as usize])
@@ -247,7 +246,7 @@ impl Units {
         }
     }
 
-    /// Returns the number of pages that the owner's frontier can still receive; 0 if there is none.
+    /// Returns the number of pages that the owner's frontier can still receive. 0 if the owner has no frontier.
     #[inline]
     pub fn left(&self, group: u32, owner: Owner) -> u32 {
         let unit = self.frontier(group, owner);
@@ -256,7 +255,7 @@ impl Units {
 
     // ---- what changes them ----
 
-    /// Opens the next free unit of a group for an owner without a frontier; `None` if none is free.
+    /// Opens the next free unit of a group for an owner that has no frontier. `None` if no unit is free.
     pub fn bind(&mut self, group: u32, owner: Owner, clock: u64) -> Option<u32> {
         debug_assert!(self.frontier(group, owner).is_none());
         let units = &self.units;
@@ -280,8 +279,8 @@ impl Units {
         Some(unit)
     }
 
-    /// Assigns the next page of the owner's frontier, which must exist, to a logical page without a
-    /// copy.
+    /// Assigns the next page of the owner's frontier to a logical page. The owner must have a frontier, and the
+    /// logical page must have no copy.
     #[inline(always)]
     pub fn give(&mut self, group: u32, owner: Owner, lpn: Lpn) -> Given {
         let unit = self.groups[group as usize].frontier[usize::from(owner.0)];
@@ -304,13 +303,13 @@ impl Units {
         }
     }
 
-    /// Counts a logical page that had no copy and gets one.
+    /// Counts a logical page that had no copy and now gets one.
     #[inline(always)]
     pub fn count_mapped(&mut self) {
         self.mapped += 1;
     }
 
-    /// Closes the owner's frontier, although it may not be full; returns the unit if there was one.
+    /// Closes the owner's frontier, even if it is not full. Returns its unit, if the owner had a frontier.
     pub fn close(&mut self, group: u32, owner: Owner) -> Option<u32> {
         self.frontier(group, owner)?;
         Some(self.unbind(group, owner))
@@ -324,8 +323,8 @@ impl Units {
         unit
     }
 
-    /// Marks the copy of a logical page at `ppn` as no longer live; the map entry is unchanged.
-    /// Returns the unit of the copy.
+    /// Marks the copy of a logical page at `ppn` as no longer live, and returns the unit of the copy. Does not change
+    /// the map entry.
     #[inline(always)]
     pub fn kill(&mut self, ppn: Ppn, clock: u64) -> u32 {
         let (unit, page) = self.by_pages.div_rem(ppn.0);
@@ -334,7 +333,7 @@ impl Units {
         unit
     }
 
-    /// Unmaps a logical page; returns the unit that held its copy.
+    /// Unmaps a logical page. Returns the unit of its copy, if it had one.
     pub fn unmap(&mut self, lpn: Lpn, clock: u64) -> Option<u32> {
         let ppn = self.lookup(lpn)?;
         self.map[lpn.0 as usize] = UNMAPPED;
@@ -374,8 +373,8 @@ impl Units {
         self.units[unit].awaited += 1;
     }
 
-    /// Counts pages whose programs have ended; returns whether all pages assigned to the unit are
-    /// now programmed.
+    /// Counts pages of a unit whose programs have ended. Returns whether all pages assigned in the unit are now
+    /// programmed.
     #[inline]
     pub fn programmed(&mut self, unit: u32, pages: u32) -> bool {
         let u = &mut self.units[unit as usize];
@@ -383,8 +382,7 @@ impl Units {
         u.awaited == 0
     }
 
-    /// Returns the latest time, by the host clock, at which a unit was opened or one of its pages
-    /// became invalid.
+    /// Returns the host clock at the latest event of this kind: a unit was opened, or a page became invalid.
     pub fn latest(&self) -> u64 {
         let of = |unit: &Unit| unit.opened_at.max(unit.last_death);
         self.units.iter().map(of).max().unwrap_or(0)
@@ -408,7 +406,7 @@ impl Units {
         prefetch(&self.map, lpn.0 as usize);
     }
 
-    /// Prefetches the live word of the old copy of `lpn`, whose map entry is already in the cache.
+    /// Prefetches the live word of the old copy of `lpn`. The map entry of `lpn` must be in the processor's cache.
     #[inline(always)]
     pub fn prefetch_old_copy(&self, lpn: Lpn) {
         let ppn = self.map[lpn.0 as usize];
@@ -435,8 +433,8 @@ impl Units {
 
     // ---- checks ----
 
-    /// Compares the tables with each other (invariants I1, I2, I3 and I6). This reads the tables of
-    /// the whole device.
+    /// Checks that the tables agree with each other (invariants I1, I2, I3 and I6). Reads the tables of the whole
+    /// device.
     ///
     /// # Errors
     /// The error names the first disagreement.

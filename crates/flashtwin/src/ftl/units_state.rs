@@ -1,6 +1,5 @@
-//! Saved form of the map by units, as part of a device's snapshot: little-endian arrays, whose
-//! lengths follow from the sizes of the device. A loaded map is checked completely before it is
-//! used.
+//! Saved form of the map by units, as part of a device's snapshot. The form is a sequence of little-endian arrays,
+//! whose lengths follow from the sizes of the device. A loaded map is checked completely before it is used.
 
 use std::io::{self, Read, Write};
 
@@ -10,7 +9,7 @@ use super::state::{
 use super::units::{Owner, Unit, Units, FREE, NONE};
 use super::StateError;
 
-/// Number of 32-bit numbers of a unit in the file; a unit also has two 64-bit numbers.
+/// Number of 32-bit numbers that the file has for a unit. In addition, it has two 64-bit numbers for each.
 const NUMBERS: usize = 5;
 
 impl Units {
@@ -44,8 +43,8 @@ impl Units {
         Ok(())
     }
 
-    /// Replaces the contents of this map by a saved state of the same sizes. After an error the map
-    /// must not be used.
+    /// Replaces the contents of this map by a saved state of the same sizes. After an error, the map must not be used
+    /// any more.
     ///
     /// # Errors
     /// Fails if reading fails, or if the state is inconsistent.

@@ -4,8 +4,8 @@ use super::page::PageMap;
 use crate::rng::Rng;
 
 impl PageMap {
-    /// Returns the number of erases that a block survives. With a spread, it is drawn from a normal distribution,
-    /// with the block number as the seed.
+    /// Returns the number of erases that a block survives. With an endurance spread, the number is drawn from a
+    /// normal distribution, with the block number as the seed.
     #[inline]
     pub fn erases_survived(&self, block: u32) -> u32 {
         let limit = self.shape.erase_limit;
@@ -15,10 +15,10 @@ impl PageMap {
         }
     }
 
-    /// Whether the block is worn out: it may not be erased any more, and keeps its contents.
+    /// Whether the block is worn out. A worn-out block may not be erased any more, and keeps its contents.
     #[inline]
     pub fn is_spent(&self, block: u32) -> bool {
-        // The erase count is read only if there is a limit, since that read costs a cache miss.
+        // The erase count is read only if there is a limit, since the read may cause a cache miss.
         self.shape.erase_limit != u32::MAX && self.erases_of(block) >= self.erases_survived(block)
     }
 
@@ -28,8 +28,8 @@ impl PageMap {
         blocks.filter(|&block| self.is_spent(block)).count() as u32
     }
 
-    /// Returns the free block of a pool with the fewest erases; if several have equally few, the first at or after
-    /// `from` in circular order.
+    /// Returns the free block of a pool with the fewest erases. Of equals, returns the first one at or after `from`
+    /// in circular order.
     pub(super) fn find_least_worn(&self, pool: u32, from: u32) -> Option<u32> {
         let blocks = self.shape.blocks_per_pool;
         let erases = |bit: u32| self.erases_of(pool * blocks + bit);
@@ -40,8 +40,9 @@ impl PageMap {
     }
 
     /// Returns the block that wear levelling collects: among the blocks that may be collected, the one with the
-    /// fewest erases, if it is far enough below the mean. Its data move elsewhere, and the block is the next to be
-    /// written. This is the simplest form of Chang, ACM SAC 2007.
+    /// fewest erases. If its number of erases is not far enough below the mean, returns `None`. The data of the block
+    /// move elsewhere, and the block is the next to be written. This is the simplest form of the method of Chang, ACM
+    /// SAC 2007.
     pub fn left_behind(&self, pool: u32) -> Option<u32> {
         let behind = self.shape.erases_behind?;
         let first = pool * self.shape.blocks_per_pool;
@@ -55,7 +56,8 @@ impl PageMap {
     }
 }
 
-/// Draws the limit of a block: the sum of four uniform numbers is nearly normal, with a variance of a third.
+/// Draws the number of erases that a block survives. The sum of four uniform numbers is nearly normal, with a
+/// variance of 1/3.
 fn drawn_limit(limit: u32, spread: u32, block: u32) -> u32 {
     let bits = Rng::new(u64::from(block) ^ 0x77ea).next_u64();
     let sum: u64 = (0..4).map(|i| bits >> (16 * i) & 0xffff).sum();
@@ -104,7 +106,7 @@ mod tests {
         nand
     }
 
-    /// Returns the fewest and the most erases of a block, after writes to only the first eighth of the pages.
+    /// Returns the fewest and the most erases of a block, after writes to the first eighth of the pages only.
     fn worn_by_hot_writes(levelling: &[(&str, &str)], seed: u64) -> (u32, u32) {
         let mut nand = chip(levelling);
         let mut rng = Rng::new(seed);

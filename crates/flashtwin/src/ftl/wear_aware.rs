@@ -1,10 +1,14 @@
 //! The reference's wear levelling: cleaning policy 3 of the SSD extension (D-99).
 //!
-//! The life of a block is the number of erases that it still survives. Greedy may choose a block with little life
-//! left. Then one of two methods applies. Migration: the block is collected and receives the data of the coldest
-//! block of its pool; as these data are rarely rewritten, the block rests, and the coldest block becomes free. Rate
-//! limit: the block is skipped, with a probability that grows as its life shrinks. In the reference, both have bugs
-//! when a block's life ends, and treat open blocks as cold; these bugs are not reproduced here.
+//! The life of a block is the number of erases that it still survives. If the victim that greedy chooses has little
+//! life left, one of two methods applies:
+//!
+//! - Migration: the block is collected, and receives the data of the coldest block of its pool. These data are rarely
+//!   rewritten, so the block rests. The coldest block becomes free.
+//! - Rate limit: the block is skipped, with a probability that grows as its life shrinks.
+//!
+//! In the reference, both methods have bugs when a block's life ends, and treat open blocks as cold. These bugs are
+//! not reproduced here.
 
 use super::page::PageMap;
 use crate::rng::Rng;
@@ -17,8 +21,7 @@ impl PageMap {
         survived.saturating_sub(self.erases_of(block)).into()
     }
 
-    /// Returns the sum of the remaining lives of all blocks of a pool, and the number of blocks: the mean as a
-    /// fraction.
+    /// Returns the sum of the lives of all blocks of a pool, and the number of blocks. Their quotient is the mean.
     fn lives(&self, pool: u32) -> (u64, u64) {
         let n = self.shape.blocks_per_pool;
         let sum = (pool * n..(pool + 1) * n)
@@ -27,12 +30,13 @@ impl PageMap {
         (sum, n.into())
     }
 
-    /// Whether a block has less life left than `share` (in units of 1/10 000) of the mean.
+    /// Whether the life of a block is below `share` of the mean. `share` is in units of 1/10 000.
     fn is_below(&self, block: u32, (sum, n): (u64, u64), share: u32) -> bool {
         u128::from(self.life(block) * n) * 10_000 < u128::from(sum) * u128::from(share)
     }
 
-    /// Draws whether a victim is skipped. The probability is 1 - life / (mean x share), or 0 if that is negative.
+    /// Draws whether a victim is skipped. The probability is 1 - life / (mean x share), and 0 if this value is
+    /// negative.
     fn is_passed_over(&self, block: u32, (sum, n): (u64, u64), share: u32, rng: &mut Rng) -> bool {
         if !self.is_below(block, (sum, n), share) {
             return false;
@@ -42,10 +46,11 @@ impl PageMap {
         u128::from(rng.below(1 << 32)) >= chance
     }
 
-    /// Returns the victim of the reference's wear-aware cleaning in a pool: its position, its live pages, and, for a
-    /// migration, the position of the coldest block, whose data it receives.
+    /// Returns the victim of the reference's wear-aware cleaning in a pool: its position, and its number of live
+    /// pages. If the data of the coldest block are to be moved to it (migration), also returns the position of the
+    /// coldest block.
     ///
-    /// The reference scans the blocks in order; a block is a candidate if it has no more live pages than any block
+    /// The reference scans the blocks in order. A block is a candidate if it has no more live pages than any block
     /// before it. The candidates are tried from the last to the first.
     pub fn wear_aware_victim(&self, pool: u32) -> Option<(u32, u32, Option<u32>)> {
         let wear = self.shape.wear_aware?;
@@ -54,7 +59,7 @@ impl PageMap {
         let tallies = self.tallies(pool);
         let mut end = tallies.len();
         loop {
-            // The last block before `end` with the fewest live pages.
+            // Find the last block before `end` with the fewest live pages.
             let least = tallies[..end].iter().copied().min()?;
             if least >= PageMap::CANDIDATE_END {
                 return None;
@@ -77,8 +82,8 @@ impl PageMap {
         }
     }
 
-    /// Removes skipped blocks from `order`, the order of collection of a pool (fewest live pages first). For pools
-    /// that are whole chips. Always keeps the last block.
+    /// Removes the blocks that are skipped from `order`, the order in which the blocks of a pool are collected
+    /// (fewest live pages first). Never removes the last entry. The pool must be a whole chip.
     pub fn pass_over_worn<T>(&self, pool: u32, order: &mut Vec<T>, block_of: impl Fn(&T) -> u32) {
         let Some(wear) = self.shape.wear_aware else {
             return;
@@ -92,9 +97,9 @@ impl PageMap {
         });
     }
 
-    /// Returns the coldest block of a pool, except `but`: the block erased the longest ago among those that may be
-    /// collected and have live pages; if several are equal, the first. The block opened last is excluded even if it
-    /// is full, as if it were open.
+    /// Returns the coldest block of a pool, other than `but`. This is the block erased the longest ago, among those
+    /// that may be collected and have live pages; of equals, the first. The block opened last is excluded even if it
+    /// is full, as if it were still open.
     fn coldest(&self, pool: u32, but: u32) -> Option<u32> {
         let first = pool * self.shape.blocks_per_pool;
         let holds = |&bit: &u32| {
@@ -109,8 +114,8 @@ impl PageMap {
             .min_by_key(erased_at)
     }
 
-    /// Renumbers the times of the last erases of all blocks from 1 in their order. Needed when the 32-bit clock is
-    /// full.
+    /// Renumbers the times of the last erases of all blocks from 1 on, in the same order. Called when the 32-bit
+    /// clock has reached its end.
     #[cold]
     pub(super) fn renumber_erases(&mut self) {
         let mut used = self.erased_at.clone();
@@ -123,8 +128,8 @@ impl PageMap {
         self.erase_clock = used.len() as u32 - 1;
     }
 
-    /// Moves the data of `cold` to `worn`, a free block of the same pool, which gets the age of `cold`. Returns the
-    /// number of moved pages; the other pages of `worn` stay empty.
+    /// Moves the data of `cold` to `worn`, a free block of the same pool. `worn` gets the age of `cold`. Returns the
+    /// number of moved pages. The other pages of `worn` stay unwritten.
     pub fn migrate(&mut self, cold: u32, worn: u32) -> u32 {
         let pool = self.pool_of(worn);
         self.take_free(pool, worn);
@@ -152,8 +157,8 @@ mod tests {
     use crate::units::Stream;
     use crate::units::{Lpn, Time};
 
-    /// Returns a device with one plane of 16 blocks of 8 pages, the last of which is a summary
-    /// page. Blocks survive 50 erases.
+    /// Returns a device with one plane of 16 blocks. A block has 8 pages, the last of which is a summary page, and
+    /// survives 50 erases.
     fn spec(more: &[(&str, &str)]) -> DeviceSpec {
         let mut overrides = vec![
             ("geometry.chips", "1"),
@@ -171,8 +176,8 @@ mod tests {
         DeviceSpec::with_overrides(builtin("ecr").unwrap(), "ecr", &overrides).unwrap()
     }
 
-    /// Returns a map with sealed blocks, given as (block, live pages, erases, last erase); the
-    /// other blocks are open or free.
+    /// Returns a map with sealed blocks, each given as (block, live pages, erases, last erase). All other blocks are
+    /// open or free.
     fn pool(more: &[(&str, &str)], blocks: &[(u32, u32, u32, u32)]) -> PageMap {
         let mut map = PageMap::new(Shape::of(&spec(more), true), 1);
         let mut lpn = 0;
@@ -191,9 +196,9 @@ mod tests {
         map
     }
 
-    /// Test vector WL-1. Candidates, as block (live pages), are 2 (6), 4 (3), 7 (3) and 9 (1).
-    /// Blocks 5 and 11 are not candidates, because a block before them has fewer live pages. The
-    /// mean life is 49.25; one block has a life of 38, which is below 0.85 x 49.25 = 41.9.
+    /// Test vector WL-1. The candidates are blocks 2, 4, 7 and 9, with 6, 3, 3 and 1 live pages. Blocks 5 and 11 are
+    /// not candidates, because a block before each of them has fewer live pages. The mean life is 49.25. One block
+    /// has a life of 38, which is below 0.85 x 49.25 = 41.9.
     #[test]
     fn a_worn_victim_takes_the_coldest_data() {
         let blocks = |worn: u32| {
@@ -208,12 +213,12 @@ mod tests {
             ]
             .map(|(block, live, at)| (block, live, erases(block), at))
         };
-        // No block is worn: the greedy choice, which takes the highest of several equal blocks.
+        // No block is worn, so the victim is the greedy choice: the last of several equal blocks.
         assert_eq!(
             pool(&[], &blocks(0)).wear_aware_victim(0),
             Some((9, 1, None))
         );
-        // The coldest block is the first of those erased the longest ago. It is no candidate itself.
+        // The coldest block is the first of those erased the longest ago. It need not be a candidate for collection.
         let victim = pool(&[], &blocks(9)).wear_aware_victim(0);
         assert_eq!(victim, Some((9, 1, Some(5))));
         // The block opened last is the coldest, but it is excluded; the next coldest is chosen.
@@ -224,14 +229,13 @@ mod tests {
             pool(&[("wear.migrate_percent", "0")], &blocks(4)).wear_aware_victim(0),
             Some((9, 1, None))
         );
-        // The last remaining candidate is always taken, even if it is worn.
+        // The last remaining candidate is always chosen, even if it is worn.
         let map = pool(&[], &[(2, 6, 12, 8), (4, 7, 0, 0)]);
         assert_eq!(map.wear_aware_victim(0), Some((2, 6, None)));
     }
 
-    /// Test vector WL-2. The block has a life of 20, and the mean is 48.125. The block is chosen
-    /// with probability 20 / 48.125 / 0.8 = 0.519. If it is skipped, the candidate before it is
-    /// chosen.
+    /// Test vector WL-2. The block has a life of 20, and the mean is 48.125. The block is chosen with a probability
+    /// of 20 / 48.125 / 0.8 = 0.519. If it is skipped, the candidate before it is chosen.
     #[test]
     fn a_worn_victim_is_passed_over_by_its_life() {
         let none = [("wear.migrate_percent", "0")];
@@ -257,9 +261,9 @@ mod tests {
         assert_eq!(without.last(), Some(&(6, 2)));
     }
 
-    /// Test vector WL-3. The worn block 9 has 1 live page and receives the 5 live pages of block 5:
-    /// 1.5 + 0.225 ms of cleaning, 5 x 0.225 ms of moving, 1.5 ms of erasing. Afterwards block 5 is
-    /// free, and block 9 has its data and age.
+    /// Test vector WL-3. The worn block 9 has 1 live page, and receives the 5 live pages of block 5. This takes 1.5 +
+    /// 0.225 ms of cleaning, 5 x 0.225 ms of moving, and 1.5 ms of erasing. Afterwards block 5 is free, and block 9
+    /// has the data and the age of block 5.
     #[test]
     fn a_migration_takes_its_time_and_moves_the_data() {
         let of = spec(&[("ftl.summary_page", "false")]);
@@ -335,7 +339,7 @@ mod tests {
         assert_eq!(map.erased_at[12], 5);
     }
 
-    /// Hot writes to an eighth of a chip that is full of data: with migration, the lives of blocks end closer
+    /// Hot writes go to an eighth of a chip that is full of data. With migration, the lives of the blocks end closer
     /// together, and more can be written until the chip's end of life.
     #[test]
     fn migration_lengthens_the_life_of_a_chip() {

@@ -8,8 +8,8 @@ use crate::units::Stream;
 use crate::units::{Lpn, Ppn};
 
 impl PageMap {
-    /// Writes `lpn` at the frontier of `pool` that [`PageMap::make_room`] returned, and invalidates its old copy.
-    /// Returns true if this filled the block, which is then sealed.
+    /// Writes `lpn` at the frontier of `pool` whose stream [`PageMap::make_room`] returned, and invalidates the old
+    /// copy of `lpn`. Returns true if this page fills the block, which is then sealed.
     #[inline(always)]
     pub fn append(&mut self, pool: u32, stream: Stream, lpn: Lpn) -> bool {
         let old = self.map[lpn.0 as usize];
@@ -21,9 +21,9 @@ impl PageMap {
         self.place(pool, stream, lpn)
     }
 
-    /// Moves the live page `page` of `block` to the frontier of its pool that [`PageMap::make_room`] returned.
-    /// Returns true if this filled the frontier's block, which is then sealed. Does not read the map entry: it is
-    /// known to be this page, and is seldom in the processor's cache.
+    /// Moves the live page `page` of `block` to the frontier of its pool whose stream [`PageMap::make_room`]
+    /// returned. Returns true if this fills the frontier's block, which is then sealed. Does not read the map entry:
+    /// the entry is known to be this page, and is seldom in the processor's cache.
     #[inline(always)]
     pub fn move_page(&mut self, block: u32, page: u32, pool: u32, stream: Stream) -> bool {
         let ppn = block * self.shape.pages_per_block + page;
@@ -38,8 +38,8 @@ impl PageMap {
 
     /// Moves the first live page of `block` to the cold frontier of its pool, as [`PageMap::move_page`] does. The
     /// pool must be the only one of its chip, and no page before `from` may be live. Returns the moved page, and
-    /// whether this sealed the frontier's block. Changes nothing and returns `None` if the word at `from` has no live
-    /// page, or if the frontier has no room.
+    /// whether this sealed the block of the frontier. If the word at `from` has no live page, or if the frontier has
+    /// no room, changes nothing and returns `None`.
     #[inline(always)]
     pub fn move_first(&mut self, block: u32, from: LiveFrom, pool: u32) -> Option<(Ppn, bool)> {
         debug_assert_eq!(self.shape.pools_per_chip, 1);
@@ -64,7 +64,7 @@ impl PageMap {
         Some((old, left == 1))
     }
 
-    /// Maps `lpn` to the next page of a frontier. The caller has already invalidated the old copy.
+    /// Maps `lpn` to the next page of a frontier. The caller must have invalidated the old copy.
     #[inline(always)]
     fn place(&mut self, pool: u32, stream: Stream, lpn: Lpn) -> bool {
         let (active, page) = self.advance(pool, stream, 1);
@@ -132,7 +132,7 @@ impl PageMap {
         old != UNMAPPED
     }
 
-    /// Seals a block without free pages: it may be collected, unless it is worn out.
+    /// Seals a block that has no free pages. The block may then be collected, unless it is worn out.
     #[inline(never)]
     pub(super) fn seal(&mut self, block: u32) {
         if !self.is_spent(block) {
@@ -145,9 +145,9 @@ impl PageMap {
         self.prefetch_next_block(self.pool_of(block));
     }
 
-    /// Moves all live pages of `block` in page order to the frontiers of `pool`, which has room for them. Calls
-    /// `moved` for each destination block, with the number of pages moved there and whether the block was sealed.
-    /// Prefetches all map entries before it changes the first.
+    /// Moves all live pages of `block`, in page order, to the frontiers of `pool`, which must have room for them.
+    /// Calls `moved` for each destination block, with the number of pages moved there and whether that block was
+    /// sealed. Prefetches all map entries before it changes the first one.
     pub fn relocate(
         &mut self,
         block: u32,
@@ -170,7 +170,7 @@ impl PageMap {
             }
         }
         let strip = self.strip_of(block);
-        // The erase that follows searches the lowest of these tallies.
+        // The erase that follows searches this strip for its lowest tally.
         self.prefetch_strip(strip);
         let tally = &mut self.tally[block as usize];
         *tally &= NOT_SEALED;

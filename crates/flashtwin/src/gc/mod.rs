@@ -1,4 +1,4 @@
-//! Garbage collection: selects the victim, and decides whether collecting it gains room.
+//! Garbage collection: selects the victim, and decides whether a collection gains room.
 
 mod orders;
 mod rules;
@@ -10,10 +10,11 @@ pub(crate) use rules::{foresee, victim, Candidate, Pool, Tie, Victims, GREEDY, R
 
 use crate::ftl::PageMap;
 
-/// Whether to collect: `pool` has room for the `valid` live pages of the victim, and some block has an invalid page.
+/// Whether a collection gains room. This requires that `pool` has room for the `valid` live pages of the victim, and
+/// that some block has an invalid page.
 ///
-/// In contrast, the reference collects even if no block has an invalid page. This gains nothing and
-/// never ends.
+/// The reference does not check for an invalid page. If there is none, it collects without gaining room, and never
+/// ends.
 pub(crate) fn worth_collecting(ftl: &PageMap, pool: u32, valid: u32) -> bool {
     let data_pages = ftl.shape.data_pages;
     let p = ftl.pool(pool);

@@ -1,9 +1,10 @@
 //! Orders to collect garbage, from an array to a drive (Kim et al., "Harmonia", MSST 2011).
 //!
-//! A drive collects on its own if a pool of blocks is at its watermark. An array can order it to collect now
-//! (FORCE_GC), and to stop between two moves. After an order, a pool collects at least one victim, then continues
-//! until it has more free blocks than the order specifies (D-25). The server of a drive can also order pools to
-//! collect one block each (D-143).
+//! A drive collects on its own if a pool of blocks has fallen to its watermark. Other collections are ordered:
+//!
+//! - An array can order the drive to collect at once (FORCE_GC), and to stop between two page moves. By this order, a
+//!   pool continues until it has more free blocks than the order requires (D-25).
+//! - The server of a drive can order pools to collect one block each (D-143).
 
 use std::ops::Range;
 
@@ -12,9 +13,9 @@ use crate::ftl::PageMap;
 /// The order of a pool.
 #[derive(Clone, Copy, Debug, Default)]
 struct PoolOrder {
-    /// Whether the pool must still collect its first victim.
+    /// Whether the pool must collect one victim, however many blocks are free.
     once: bool,
-    /// Number of free blocks up to which the pool continues; `None` without an order.
+    /// The pool continues while it has at most this many free blocks. `None` if the pool has no order.
     until: Option<u32>,
 }
 
@@ -24,20 +25,20 @@ pub(crate) struct Orders {
     pools: Vec<PoolOrder>,
     /// For each chip, the number of its pools with an unfinished order.
     chips: Vec<u16>,
-    /// Number of all pools with an unfinished order.
+    /// Number of pools of the drive with an unfinished order.
     left: u32,
     /// Whether every pool collects at most one victim.
     single: bool,
-    /// Whether a collection by order stops between two moves when a host request arrives.
+    /// Whether an ordered collection stops between two page moves when a host request arrives.
     pub yields: bool,
 }
 
 /// FORCE_GC: an order to a drive to collect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Force {
-    /// Number of free blocks up to which a pool continues to collect.
+    /// A pool collects while it has at most this many free blocks.
     pub until: u32,
-    /// Whether every pool collects at least one victim.
+    /// Whether every pool collects at least one victim, however many blocks are free.
     pub once: bool,
     /// Whether every pool collects at most one victim.
     pub single: bool,
@@ -57,7 +58,7 @@ impl Orders {
         }
     }
 
-    /// Orders all pools to collect.
+    /// Orders pools to collect: all pools if `force.once`, otherwise those with at most `force.until` free blocks.
     pub fn force(&mut self, ftl: &PageMap, force: Force) {
         self.yields = force.yields;
         self.single = force.single;
@@ -68,8 +69,8 @@ impl Orders {
         }
     }
 
-    /// Orders the given pools to collect one block each. A pool with an unfinished order keeps that
-    /// order (D-143).
+    /// Orders each of the given pools to collect one block. A pool with an unfinished order keeps that order instead
+    /// (D-143).
     pub fn force_one_each(&mut self, ftl: &PageMap, pools: Range<u32>) {
         if self.left == 0 {
             (self.yields, self.single) = (false, false);
@@ -112,7 +113,7 @@ impl Orders {
         self.left
     }
 
-    /// Whether the pool must collect: because it has at most `low` free blocks, or by order.
+    /// Whether the pool must collect: it has at most `low` free blocks, or it has an order to collect.
     #[inline]
     pub fn wants(&self, pool: u32, free: u32, low: u32) -> bool {
         free <= low
@@ -122,7 +123,7 @@ impl Orders {
             }
     }
 
-    /// Records that the pool has collected a block (`found`), or has found none worth collecting.
+    /// Records that the pool has collected a block (`found`), or that no block was worth collecting.
     #[inline]
     pub fn collected(&mut self, ftl: &PageMap, pool: u32, found: bool) {
         if self.left == 0 {
@@ -148,8 +149,8 @@ mod tests {
     use crate::spec::builtin;
     use crate::DeviceSpec;
 
-    /// An order to collect until more blocks are free than exist. With `single`, a pool collects one victim;
-    /// otherwise, it continues as long as it finds one.
+    /// The order requires more free blocks than the pool has blocks. With `single`, a pool nevertheless collects only
+    /// one victim. Otherwise, it continues as long as it finds a victim.
     #[test]
     fn a_single_collection_is_one() {
         let spec = DeviceSpec::parse(builtin("demo").unwrap(), "demo").unwrap();

@@ -1,4 +1,5 @@
-//! Each selection rule, checked by hand on four blocks and against its definition on random pools.
+//! Tests of the victim rules: each on four blocks, with the result computed by hand, and on random pools, against the
+//! definition of the rule.
 
 use super::{victim, worth_collecting, Tie, Victims};
 use crate::ftl::{PageMap, Shape};
@@ -51,7 +52,7 @@ fn write(map: &mut PageMap, lpn: u32) {
     map.append(0, stream, Lpn(lpn));
 }
 
-/// Returns blocks 0 to 3, written in this order, with 5, 2, 7 and 2 valid pages.
+/// Returns blocks 0 to 3, which were written in this order and have 5, 2, 7 and 2 valid pages.
 fn four_blocks() -> PageMap {
     let mut map = map();
     (0..32).for_each(|lpn| write(&mut map, lpn));
@@ -71,13 +72,13 @@ fn by_hand() {
     for (of, lowest, highest) in [
         (GREEDY, 1, 3),
         (("fifo", None), 0, 0),
-        // 16 blocks: the first, the first two, all that are sealed.
+        // The pool has 16 blocks. The three windows are the first block, the first two blocks, and all sealed blocks.
         (windowed("7"), 0, 0),
         (windowed("13"), 1, 1),
         (windowed("50"), 1, 3),
-        // age x (8 - live) / live: 3 x 3/5, 2 x 6/2, 1 x 1/7, 0.
+        // Values of age x (8 - live) / live for blocks 0 to 3: 3 x 3/5, 2 x 6/2, 1 x 1/7, 0.
         (("cost-benefit", None), 1, 1),
-        // live / (8 - live) / (age + 1): 5/3/4, 2/6/3, 7/1/2, 2/6/1.
+        // Values of live / (8 - live) / (age + 1) for blocks 0 to 3: 5/3/4, 2/6/3, 7/1/2, 2/6/1.
         (("cost-age-time", None), 1, 1),
     ] {
         assert_eq!(bit(&map, of, Tie::Lowest), lowest, "{of:?}");
@@ -85,7 +86,7 @@ fn by_hand() {
     }
 }
 
-/// Block 1, which was erased twice before, costs as much as block 3: 2/6 x 3/3 against 2/6 x 1/1.
+/// Block 1 was erased twice before. It has the same cost as block 3, which was never erased: 2/6 x 3/3 and 2/6 x 1/1.
 #[test]
 fn cost_age_time_counts_erases() {
     let mut map = four_blocks();
@@ -118,14 +119,14 @@ fn a_block_without_a_dead_page_is_taken_only_by_rules_that_do_not_look() {
     }
 }
 
-/// Probabilities with d = 2, by ascending valid pages: block k of n is chosen with probability ((n - k)^2 - (n - k -
-/// 1)^2) / n^2. In the same state, a rule chooses the same victim twice.
+/// With d = 2, and blocks numbered by ascending valid pages, block k of n is chosen with probability ((n - k)^2 - (n
+/// - k - 1)^2) / n^2. In the same state of the page map, a rule chooses the same victim again.
 #[test]
 fn draws_have_the_chances_of_d_choices() {
     let mut counts = [[0u32; 4]; 3];
     for stands in 0..4_000 {
         let mut map = four_blocks();
-        // 5, 2, 7 and 1 live pages.
+        // Blocks 0 to 3 now have 5, 2, 7 and 1 live pages.
         map.unmap(Lpn(30));
         map.set_last_seq(stands);
         for (i, of) in [("random", None), d_choices("2"), d_choices("40")]

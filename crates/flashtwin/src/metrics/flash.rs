@@ -1,4 +1,4 @@
-//! Metrics of the flash: operations by cause, write amplification, erases, time in GC.
+//! Metrics of the flash: operations by cause, write amplification, erases, and time spent in GC.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ impl EraseSpread {
         }
     }
 
-    /// Combines this spread with the spread of other blocks.
+    /// Combines this spread with the spread of other blocks, as if all blocks were counted together.
     fn with(&self, other: &EraseSpread) -> EraseSpread {
         if self.blocks == 0 {
             return *other;
@@ -70,9 +70,9 @@ pub struct FlashReport {
     pub flash: FlashStats,
     /// Erases of each block over its life.
     pub erase_spread: EraseSpread,
-    /// Distribution of erases, in ascending order: erase count, and number of blocks with that count.
+    /// Numbers of blocks by erase count, in ascending order of the erase count.
     pub erase_counts: Vec<(u32, u64)>,
-    /// Blocks that have reached the number of erases they survive.
+    /// Number of blocks that have reached the erases they survive.
     pub spent_blocks: u32,
     /// Time each chip spent in GC.
     pub gc_time: Vec<Time>,
@@ -80,7 +80,7 @@ pub struct FlashReport {
     pub busy_time: Vec<Time>,
     /// Time from the start of the measurement to now.
     pub span: Time,
-    /// Pages in buffers whose contents flash lacks, now.
+    /// Number of pages in buffers whose contents flash does not have, at the end of the span.
     pub dirty_pages: u64,
     /// Clean pages evicted from the buffer.
     pub evicted_clean: u64,
@@ -88,27 +88,28 @@ pub struct FlashReport {
     pub evicted_dirty: u64,
     /// Dirty pages evicted whose flash copy was on a chip in GC.
     pub evicted_dirty_in_gc: u64,
-    /// Evictions to make room for an access: of one page or, with policies that rank blocks, of several.
+    /// Number of evictions to make room for an access. Policies that rank blocks evict several pages at once.
     pub evictions: u64,
-    /// List entries that the published algorithms inspect to find the victims (D-10).
+    /// Number of list entries that the published algorithms inspect to find the victims (D-10).
     pub entries_inspected: u64,
     /// Evictions that wrote back 1, 2, 3 to 4, 5 to 8, 9 to 16, 17 to 32, 33 to 64 and more pages.
     pub destages: [u64; 8],
     /// Number of page accesses that waited for a slot.
     pub slot_waits: u64,
-    /// Total time that page accesses waited for a slot, in picoseconds; may exceed the range of a
-    /// `Time`.
+    /// Total time that page accesses waited for a slot, in picoseconds. It may exceed the range of a `Time`.
     pub slot_wait_total: u128,
-    /// Pages in a buffer that could not be written to flash, so that their acknowledged contents were lost: flash had
-    /// no room, or a part of the page was on a dead die.
+    /// Number of pages of a buffer that could not be written to flash, so that acknowledged data was lost. Either
+    /// flash had no room, or a part of the page was on a dead die.
     pub pages_lost: u64,
-    /// Dead dies, ascending, numbered as the chips of `gc_time`. Dies only fail by a command or in a test.
+    /// Numbers of the dead dies, ascending. The numbers are indices into `gc_time`. A die fails only by a command or
+    /// in a test.
     pub dead_dies: Vec<u32>,
-    /// Counters of translation layers: merges, collections, hits of the cached map.
+    /// Counters of the translation layer, such as merges, collections, and hits of the cached map.
     pub ftl_counters: Vec<(&'static str, u64)>,
     /// Counters of the policy.
     pub policy_counters: Vec<(String, u64)>,
-    /// Pages that the drive programs for its parity and metadata, by the share in its specification.
+    /// Number of pages that the drive programs for its parity and metadata, computed from the share in its
+    /// specification.
     pub overhead_pages: u64,
 }
 
@@ -122,7 +123,7 @@ impl FlashReport {
         }
     }
 
-    /// Creates a report without the counters that need a pass over all blocks.
+    /// Creates a report without the counters that require a look at every block.
     pub(crate) fn without_wear(nand: &Nand, now: Time, since: Time) -> FlashReport {
         FlashReport {
             flash: nand.stats().clone(),
@@ -143,14 +144,15 @@ impl FlashReport {
         }
     }
 
-    /// Counts the drive's parity and metadata as a share of the pages programmed.
+    /// Adds the pages that the drive programs for its parity and metadata, which are `share` of all other pages
+    /// programmed.
     pub(crate) fn with_overhead(mut self, share: Ppm) -> FlashReport {
         let parts = u128::from(self.programs()) * u128::from(share.0);
         self.overhead_pages = (parts / 1_000_000) as u64;
         self
     }
 
-    /// Adds the report of an array's member.
+    /// Adds the report of a member of an array.
     pub(crate) fn add_member(&mut self, member: &FlashReport) {
         for (sum, n) in self.flash.ops.iter_mut().zip(member.flash.ops) {
             *sum += n;
@@ -176,7 +178,7 @@ impl FlashReport {
         self.overhead_pages += member.overhead_pages;
     }
 
-    /// Returns the pages programmed, by purpose.
+    /// Returns the number of pages programmed for each purpose, without the drive's parity and metadata.
     pub fn programs_by_purpose(&self) -> [(&'static str, u64); 9] {
         let count = |cause| self.flash.count(cause);
         [
@@ -192,15 +194,15 @@ impl FlashReport {
         ]
     }
 
-    /// Returns the pages that a counter of the medium counts, by purpose: those programmed, and the drive's parity and
-    /// metadata.
+    /// Returns the number of pages programmed for each purpose, with the drive's parity and metadata. A counter in
+    /// the drive would count all of them.
     pub fn media_by_purpose(&self) -> [(&'static str, u64); 10] {
         let mut all = [("parity and metadata", self.overhead_pages); 10];
         all[..9].copy_from_slice(&self.programs_by_purpose());
         all
     }
 
-    /// Returns the number of pages that a counter of the medium counts.
+    /// Returns the number of pages programmed, with the drive's parity and metadata.
     pub fn media_pages(&self) -> u64 {
         self.programs() + self.overhead_pages
     }
@@ -221,16 +223,16 @@ impl FlashReport {
         moves.iter().map(|&cause| self.flash.count(cause)).sum()
     }
 
-    /// Returns the write amplification of the device: bytes programmed per byte that the host wrote, as a drive's
-    /// health log counts them. A buffer that absorbs writes lowers it; mapping, padding and the drive's parity raise
-    /// it. `None` if the host wrote nothing.
+    /// Returns the write amplification of the device: bytes programmed divided by bytes that the host wrote, as a
+    /// drive's health log has them. A buffer that absorbs writes makes it smaller. Mapping, padding and the drive's
+    /// parity make it larger. `None` if the host wrote nothing.
     pub fn device_write_amplification(&self, page_bytes: u32, host_bytes: u64) -> Option<f64> {
         let media = self.media_pages() * u64::from(page_bytes);
         (host_bytes > 0).then(|| media as f64 / host_bytes as f64)
     }
 
-    /// Returns the write amplification of collection: pages programmed, except summary pages, per page programmed for
-    /// the host. `None` if no host page reached flash.
+    /// Returns the write amplification of collection: pages programmed, divided by pages programmed for the host.
+    /// Summary pages do not count. `None` if no host page was programmed.
     pub fn gc_write_amplification(&self) -> Option<f64> {
         let host = self.flash.host_programs();
         let pages = self.programs() - self.flash.count(Cause::Summary);

@@ -1,4 +1,4 @@
-//! Metrics of the host: response times by kind of request, checked by Little's law.
+//! Metrics of the host: response times for each kind of request. Little's law checks them.
 
 use hdrhistogram::Histogram;
 
@@ -34,7 +34,7 @@ impl Finished<'_> {
     }
 }
 
-/// Response times of one kind of request. Requests that were refused or failed only appear in `refused` and `failed`.
+/// Response times of one kind of request. A refused or failed request is counted only in `refused` or `failed`.
 #[derive(Clone, Debug, Default)]
 pub struct OpMetrics {
     /// Requests completed without an error.
@@ -47,11 +47,12 @@ pub struct OpMetrics {
     pub hits: u64,
     /// Requests refused because the device is read-only.
     pub refused: u64,
-    /// Requests that ended with [`Status::Failed`], because an array or a die has lost data.
+    /// Requests that ended with [`Status::Failed`], because an array or a die has lost their data.
     pub failed: u64,
-    /// Sum of the squares of the response times, in ps squared. Its range suffices for 10^8 requests of 1000 s.
+    /// Sum of the squares of the response times, in ps squared. Its range is large enough for 10^8 requests of 1000 s
+    /// each.
     pub response_ps_squares: u128,
-    /// Longest response time.
+    /// Longest response time so far.
     pub response_max: Time,
     /// Sums of the response times and of their parts.
     parts: PartSums,
@@ -82,8 +83,8 @@ impl OpMetrics {
         self.count_one(f, squares);
     }
 
-    /// Counts a request in the usual case: it has no error, its response time is not the longest so far, and no sum
-    /// overflows. Otherwise counts nothing and returns false.
+    /// Counts a request, if this is the usual case: the request has no error, its response time is not longer than
+    /// all earlier ones, and no sum overflows. Otherwise counts nothing and returns false.
     #[inline(always)]
     fn count_usual(&mut self, f: &Finished) -> bool {
         let response = f.done - f.arrival;
@@ -100,14 +101,14 @@ impl OpMetrics {
         true
     }
 
-    /// Returns the sum of the squares including one more response time.
+    /// Returns the sum of squares plus the square of one more response time; `None` if the sum overflows.
     #[inline(always)]
     fn squares_with(&self, response: Time) -> Option<u128> {
         let square = u128::from(response.0) * u128::from(response.0);
         self.response_ps_squares.checked_add(square)
     }
 
-    /// Counts a request without an error whose parts have been counted.
+    /// Counts a request that has no error. Its parts must have been counted before.
     #[inline(always)]
     fn count_one(&mut self, f: &Finished, squares: u128) {
         self.requests += 1;
@@ -123,7 +124,7 @@ impl OpMetrics {
         self.parts.whole()
     }
 
-    /// Adds the metrics of another.
+    /// Adds the requests of other metrics.
     pub fn merge(&mut self, other: &OpMetrics) {
         self.requests += other.requests;
         self.bytes += other.bytes;
@@ -143,7 +144,7 @@ impl OpMetrics {
         self.times.histogram()
     }
 
-    /// Returns the mean response time in microseconds; 0 without requests.
+    /// Returns the mean response time in microseconds; 0 if there are no requests.
     pub fn response_us_mean(&self) -> f64 {
         if self.requests == 0 {
             return 0.0;
@@ -161,7 +162,8 @@ impl OpMetrics {
             self.response_ps_sum(),
             self.response_ps_squares,
         );
-        // n squared times the variance, computed in whole numbers so that equal times have a deviation of exactly 0.
+        // The variance times n squared. It is computed in whole numbers, so that equal times have a deviation of
+        // exactly 0.
         let exact = (n.checked_mul(squares)).zip(sum.checked_mul(sum));
         let scaled = match exact {
             Some((of_squares, of_mean)) => of_squares.saturating_sub(of_mean) as f64,
@@ -170,7 +172,8 @@ impl OpMetrics {
         scaled.max(0.0).sqrt() / self.requests as f64 * 1e-6
     }
 
-    /// Checks that each request was counted once, and that the parts of the response times are the whole.
+    /// Checks that each request was counted once, and that the sums of the parts add up to the sum of the response
+    /// times.
     fn check(&self) -> Result<(), String> {
         let counted = self.times.requests();
         if counted != self.requests {
@@ -188,7 +191,7 @@ impl OpMetrics {
         }
     }
 
-    /// Returns the mean of each part in microseconds.
+    /// Returns the mean of each part of the response time in microseconds.
     pub fn parts_us_mean(&self) -> Breakdown<f64> {
         let mean_us = |ps: u128| ps as f64 / self.requests.max(1) as f64 * 1e-6;
         Breakdown::from_parts(self.parts.all().map(mean_us))
@@ -199,13 +202,14 @@ impl OpMetrics {
 #[derive(Clone, Debug, Default)]
 pub struct Metrics {
     since: Time,
-    /// Whether requests are measured elsewhere, as those of an array's members are.
+    /// Whether requests are not counted here, but elsewhere. The array counts the requests to its members, for
+    /// example.
     elsewhere: bool,
     ops: [OpMetrics; 4],
     /// Number of requests in the device.
     inside: u64,
-    /// Sum of the instants of departure minus the instants of arrival, in ps, modulo 2^128. Once the device is empty,
-    /// this is the integral over time of the number of requests in the device.
+    /// Sum of all instants of departure minus the sum of all instants of arrival, in ps, modulo 2^128. When no
+    /// request is in the device, this is the integral over time of the number of requests in the device.
     inside_ps: u128,
     last_arrival: Time,
     /// Time that refused and failed requests spent in the device, in ps.
@@ -215,8 +219,8 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Creates metrics that start at `since`, with no request in the device and one point of the series every
-    /// `interval`.
+    /// Creates metrics for a measurement that starts at `since`, when no request is in the device. With `interval`, a
+    /// time series has one point for each interval.
     pub fn new(since: Time, interval: Option<Time>) -> Metrics {
         Metrics {
             since,
@@ -227,22 +231,23 @@ impl Metrics {
         }
     }
 
-    /// Restarts the counts of the flash at `since`; the counts of requests continue.
+    /// Moves the start of the measurement to `since` for the flash. The counts of requests are not reset.
     pub(crate) fn flash_since(&mut self, since: Time) {
         self.since = since;
     }
 
-    /// Stops counting requests, because their histograms would cost more than the requests.
+    /// Stops counting requests here. Counting in histograms would take more time than executing the requests.
     pub(crate) fn leave_requests(&mut self) {
         self.elsewhere = true;
     }
 
-    /// Whether requests are counted elsewhere.
+    /// Whether requests are not counted here.
     pub(crate) fn are_elsewhere(&self) -> bool {
         self.elsewhere
     }
 
-    /// Counts an arriving request. `here` is true if the caller knows that requests are counted here.
+    /// Counts an arriving request, unless requests are counted elsewhere. A caller for which requests are always
+    /// counted here sets `here`, which saves a check.
     #[inline(always)]
     pub(crate) fn arrived(&mut self, now: Time, here: bool) {
         if !here && self.elsewhere {
@@ -253,8 +258,8 @@ impl Metrics {
         self.last_arrival = now;
     }
 
-    /// Counts a finished request in the usual case; `here` is as in [`Metrics::arrived`]. In other cases counts
-    /// nothing and returns false; [`Metrics::finished_unusually`] must then be called.
+    /// Counts a finished request, if this is the usual case. Otherwise counts nothing and returns false; the caller
+    /// must then call [`Metrics::finished_unusually`]. `here` is as for [`Metrics::arrived`].
     #[inline(always)]
     pub(crate) fn finished(&mut self, f: &Finished, here: bool) -> bool {
         if !here && self.elsewhere {
@@ -267,7 +272,7 @@ impl Metrics {
         true
     }
 
-    /// Records a finished request of any kind.
+    /// Counts a finished request, also in unusual cases.
     pub(crate) fn finished_unusually(&mut self, f: &Finished) {
         self.ops[f.op as usize].count(f);
         if f.status != Status::Ok {
@@ -278,29 +283,29 @@ impl Metrics {
         self.left(f.done);
     }
 
-    /// Counts a request that leaves the device.
+    /// Counts the departure of a request from the device.
     #[inline(always)]
     fn left(&mut self, now: Time) {
         self.inside_ps = self.inside_ps.wrapping_add(u128::from(now.0));
         self.inside -= 1;
         self.last_done = now;
-        // Little's law, which is exact once the device is empty: the total time of requests in the device is the integral of
-        // their number.
+        // By Little's law, the times that all requests spent in the device sum to the integral of the number of
+        // requests over time. This is exact when no request is in the device.
         debug_assert!(
             self.inside > 0 || self.inside_ps() == self.response_ps_sum(),
             "Little's law"
         );
     }
 
-    /// Returns the integral over time of the number of requests in the device, until the last
-    /// arrival or completion, in ps.
+    /// Returns the integral over time of the number of requests in the device, in ps. It ends at the last arrival or
+    /// completion, whichever is later.
     fn inside_ps(&self) -> u128 {
         let until = self.last_arrival.max(self.last_done);
         let of_inside = u128::from(self.inside) * u128::from(until.0);
         self.inside_ps.wrapping_add(of_inside)
     }
 
-    /// Returns the time that all requests spent in the device, with or without an error, in ps.
+    /// Returns the sum of the times that requests spent in the device, in ps. Requests with an error are included.
     pub fn response_ps_sum(&self) -> u128 {
         let ops = self.ops.iter().map(|o| o.response_ps_sum());
         ops.sum::<u128>() + self.errors_ps_sum
@@ -311,12 +316,12 @@ impl Metrics {
         self.since
     }
 
-    /// Returns the time from the start to the last completion.
+    /// Returns the time from the start of the measurement to the last completion.
     pub fn span(&self) -> Time {
         self.last_done - self.since
     }
 
-    /// Metrics of requests of one kind.
+    /// Returns the metrics of requests of one kind.
     pub fn op(&self, op: Op) -> &OpMetrics {
         &self.ops[op as usize]
     }
@@ -328,8 +333,9 @@ impl Metrics {
         both
     }
 
-    /// Checks that sums agree: the parts of all response times sum to the response times, and while no request is in
-    /// the device, so does the integral of the number of requests (Little's law).
+    /// Checks two equations. The parts of the response times must sum to the response times. If no request is in the
+    /// device, the integral over time of the number of requests must also equal the sum of the response times
+    /// (Little's law).
     ///
     /// # Errors
     /// The error names the sums that differ.
@@ -346,7 +352,7 @@ impl Metrics {
         }
     }
 
-    /// Returns the mean number of requests in the device until the last completion.
+    /// Returns the mean number of requests in the device, from the start of the measurement to the last completion.
     pub fn inside_mean(&self) -> f64 {
         if self.span() == Time::ZERO {
             return 0.0;
@@ -354,7 +360,7 @@ impl Metrics {
         self.inside_ps() as f64 / self.span().0 as f64
     }
 
-    /// Returns the time series, if one is kept.
+    /// Returns the time series; `None` if the metrics have none.
     pub fn series(&self) -> Option<&Series> {
         self.series.as_ref()
     }
@@ -379,7 +385,7 @@ mod tests {
     fn equal_response_times_do_not_deviate() {
         assert_eq!(of(&[24_037_500; 1000]).response_us_deviation(), 0.0);
         assert_eq!(of(&[1_000_000, 3_000_000]).response_us_deviation(), 1.0);
-        // Large enough for the products to exceed the range of whole numbers.
+        // With times this large, the products exceed the range of whole numbers.
         let hour = 3_600_000_000_000_000;
         let mut many = of(&[hour, 3 * hour]);
         many.requests *= 1_000_000;

@@ -1,4 +1,4 @@
-//! Counters and histograms: everything a run reports.
+//! Counters and histograms for all results that a run reports.
 
 mod flash;
 mod host;

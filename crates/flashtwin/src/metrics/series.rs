@@ -1,4 +1,4 @@
-//! Time series of host requests: one point per interval.
+//! Time series of host requests, with one point per interval.
 
 use super::host::Finished;
 use crate::request::Op;
@@ -9,9 +9,9 @@ use crate::units::Time;
 pub struct Point {
     /// Number of the interval, counted from the start of the measurement.
     pub interval: u64,
-    /// Reads.
+    /// Number of reads.
     pub reads: u64,
-    /// Writes.
+    /// Number of writes.
     pub writes: u64,
     /// Bytes read and written.
     pub bytes: u64,
@@ -19,17 +19,17 @@ pub struct Point {
     pub read_ps_sum: u64,
     /// Sum of the response times of writes, in ps.
     pub write_ps_sum: u64,
-    /// Longest response time of any.
+    /// Longest response time of a read or write, in ps.
     pub response_max: Time,
-    /// Sum over reads and writes of the time spent behind GC, in ps.
+    /// Sum over reads and writes of the time spent waiting for GC, in ps.
     pub queue_gc_ps_sum: u64,
-    /// Page accesses of reads and writes.
+    /// Number of page accesses by reads and writes.
     pub pages: u64,
-    /// Pages found in the buffer.
+    /// Number of page accesses that found their page in the buffer.
     pub hits: u64,
 }
 
-/// Points in order of time; intervals without a completion have none.
+/// Points in order of time. An interval in which no request completed has no point.
 #[derive(Clone, Debug)]
 pub struct Series {
     start: Time,

@@ -1,5 +1,5 @@
-//! Counters of response times, in the layout of HdrHistogram with three digits, and sums of the parts of response
-//! times. Every request updates them, so they avoid all unnecessary checks.
+//! Counters of response times, and sums of the parts of response times. The counters have the layout of HdrHistogram
+//! with three digits. Every request updates them, so they check as little as possible.
 
 use hdrhistogram::Histogram;
 
@@ -7,14 +7,14 @@ use crate::memory::{prefetch, TrustedTable};
 use crate::request::{Breakdown, PARTS};
 use crate::units::Time;
 
-/// Longest response time that is distinguished; longer times are counted as this time.
+/// Response times longer than this are counted as if they were this long.
 const LONGEST_NS: u64 = 3_600_000_000_000;
-/// Half the number of counters for the smallest times, as a power of two. Each doubling of the time has this many
-/// further counters.
+/// The smallest times have 2 * `HALF` counters, one for each nanosecond. Each further doubling of the time has `HALF`
+/// counters. `HALF_BITS` is the logarithm of `HALF`.
 const HALF_BITS: u32 = 10;
 const HALF: usize = 1 << HALF_BITS;
 
-/// Returns the counter of a response time.
+/// Returns the index of the counter for a response time.
 #[inline(always)]
 const fn index(ns: u64) -> usize {
     let shift = (u64::BITS - 1 - HALF_BITS) - (ns | (2 * HALF as u64 - 1)).leading_zeros();
@@ -24,32 +24,32 @@ const fn index(ns: u64) -> usize {
 /// Number of counters.
 const COUNTERS: usize = (index(LONGEST_NS) / HALF + 1) * HALF;
 
-/// Returns the smallest response time of a counter.
+/// Returns the smallest response time that a counter counts.
 fn least(index: usize) -> u64 {
     let shift = (index >> HALF_BITS).saturating_sub(1);
     ((index - (shift << HALF_BITS)) as u64) << shift
 }
 
-/// Number of response times that wait while their counters are being prefetched; the counters do not fit into the
-/// processor's nearest cache.
+/// Number of response times whose counters are not incremented until they have been prefetched. The counters do not
+/// fit into the processor's nearest cache.
 const WAITING: usize = 16;
 
 /// Counts of response times in nanoseconds.
 #[derive(Clone, Debug)]
 pub(super) struct Times {
-    /// Number of response times by counter. The last entry is for unused places of `waiting`.
+    /// Number of response times for each counter. The last entry is for places of `waiting` that are not in use.
     counts: TrustedTable<u64>,
-    /// Counters of the latest response times, which have not been incremented yet.
+    /// Indices of the counters of the latest response times. These counters have not been incremented yet.
     waiting: [u32; WAITING],
-    /// Position in `waiting` of the entry that has waited longest, as a circular index.
+    /// Position in `waiting` of the entry that has waited longest. After the last position follows the first.
     turn: usize,
 }
 
 impl Default for Times {
     fn default() -> Times {
         Times {
-            // SAFETY: `waiting` has numbers up to `COUNTERS`, which is the last index: `Times::record` writes no
-            // others.
+            // SAFETY: `Times::record` only writes numbers below `COUNTERS` into `waiting`; the initial ones are
+            // `COUNTERS`, which is the last index.
             counts: unsafe { TrustedTable::new(vec![0; COUNTERS + 1]) },
             waiting: [COUNTERS as u32; WAITING],
             turn: 0,
@@ -71,7 +71,7 @@ impl Times {
         self.counts[due as usize] += 1;
     }
 
-    /// Returns the number of response times by counter, including those that wait.
+    /// Returns the number of response times for each counter, including the latest ones in `waiting`.
     fn counted(&self) -> Vec<u64> {
         let mut counts = self.counts.to_vec();
         self.waiting
@@ -105,20 +105,20 @@ impl Times {
     }
 }
 
-/// The parts of a response time that have been set. The others count as zero, whatever value they
-/// hold. Most requests set few parts.
+/// Parts of a response time that have been set. A part that is not set counts as zero, whatever its value is. Most
+/// requests set few parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum PartsSet {
     #[default]
     None,
-    /// Parts of the wait for a slot.
+    /// The parts of the wait for a slot are set.
     Slot,
     All,
 }
 
 impl PartsSet {
-    /// Returns the parts, with those that are not set as zero.
+    /// Returns `parts`, with every part that is not set replaced by zero.
     pub fn of(self, parts: &Breakdown) -> Breakdown {
         match self {
             PartsSet::None => Breakdown::default(),
@@ -135,22 +135,21 @@ impl PartsSet {
     }
 }
 
-/// The parts of a response time, as a finished request has them.
+/// The parts of the response time of a finished request.
 #[derive(Clone, Copy)]
 pub(crate) struct Parts<'a> {
     pub link: Time,
-    /// Time before the page accesses; zero unless all parts are set.
+    /// Time before the page accesses, in the submission queue. It is zero unless all parts are set.
     pub submission: Time,
     pub controller: Time,
-    /// Parts between arrival and completion, without the link, and without the processor's time before the page
-    /// accesses.
+    /// Parts of the time between arrival and completion. They lack `link`, and the time before the page accesses.
     pub between: &'a Breakdown,
-    /// Parts of `between` that are set.
+    /// Parts of `between` that have been set.
     pub set: PartsSet,
 }
 
 impl Parts<'_> {
-    /// Returns all parts.
+    /// Returns all parts, with those of all fields added.
     pub fn breakdown(&self) -> Breakdown {
         let mut all = self.set.of(self.between);
         all.link += self.link;
@@ -177,7 +176,7 @@ impl<'a> From<&'a Breakdown> for Parts<'a> {
 pub(super) struct PartSums {
     whole: u128,
     sums: [u128; PARTS],
-    /// Sum of the latest response times, which are not yet in `whole`. No part has a larger sum.
+    /// Sum of the latest response times, which have not been added to `whole` yet. No part of these has a larger sum.
     last_whole: u64,
     last: [u64; PARTS],
 }
@@ -193,13 +192,13 @@ impl PartSums {
         self.add_last(parts, last_whole);
     }
 
-    /// Returns the sum of the latest response times including this one; `None` if it overflows.
+    /// Returns the sum of the latest response times plus `whole`; `None` if the sum overflows.
     #[inline(always)]
     pub fn last_whole_with(&self, whole: Time) -> Option<u64> {
         self.last_whole.checked_add(whole.0)
     }
 
-    /// Adds the parts of a response time, after which the sum of the latest response times is `last_whole`.
+    /// Adds the parts of a response time. `last_whole` is the sum of the latest response times including this one.
     #[inline(always)]
     pub fn add_last(&mut self, parts: &Parts, last_whole: u64) {
         self.last_whole = last_whole;

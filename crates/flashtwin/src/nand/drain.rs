@@ -1,7 +1,7 @@
 //! The time until a chip has completed its work: ECR's chip queue complete time (ECR section 3, Eqs 1-4).
 //!
-//! The time is computed for every chip at every eviction of a dirty page. Therefore it depends on
-//! counters only: the counters of the chip, and of its pools in the page map.
+//! The time is computed for every chip whenever a dirty page is evicted. It therefore depends on counters only: those
+//! of the chip, and those of its pools in the page map.
 
 use crate::ftl::PageMap;
 use crate::spec::DeviceSpec;
@@ -10,31 +10,32 @@ use crate::units::Time;
 /// Inputs of the drain-time equations for a chip. The comments name the paper's symbols.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Drain {
-    /// N_r, N_w: reads and writes of the chip, waiting or in service.
+    /// N_r: number of reads of the chip that wait or are in service; `writes` is N_w, the number of writes.
     pub reads: u32,
     pub writes: u32,
-    /// Writes of N_w that are waiting. The writes in service have already taken their free pages (D-162).
+    /// Number of the N_w writes that are waiting. Writes in service have already taken their free pages (D-162).
     pub waiting_writes: u32,
-    /// S: whether a GC is running, or will run because of these writes.
+    /// S: whether a GC is running, or will begin because of the waiting writes.
     pub collects: bool,
-    /// N_vp: live pages of the block that GC would choose now; 0 if S is 0.
+    /// N_vp: number of live pages of the block that GC would choose now; 0 if S is 0.
     pub victim_pages: u32,
-    /// N_fpb: free pages of the open block, including the summary page.
+    /// N_fpb: number of free pages of the open block, including the summary page.
     pub free_in_block: u32,
-    /// N_p: pages of a block.
+    /// N_p: number of pages of a block.
     pub pages_per_block: u32,
 }
 
 /// Latencies of a chip's operations.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Latencies {
-    /// L_r, L_w, L_gc: read, program and erase time of the array.
+    /// L_r, L_w, L_gc: time of a read, a program and an erase in the flash array.
     pub read: Time,
     pub program: Time,
     pub erase: Time,
     /// L_sp: time of programming a summary page; 0 without summary pages.
     pub summary: Time,
-    /// Transfer time of a page, of a page that GC moves (both ways), and of a summary page.
+    /// Transfer time of a page. `move_transfer` is that of a page that GC moves, in both directions, and
+    /// `summary_transfer` that of a summary page.
     pub transfer: Time,
     pub move_transfer: Time,
     pub summary_transfer: Time,
@@ -70,18 +71,20 @@ impl Latencies {
 /// Work in service on a chip.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct InHand {
-    /// Reads and writes in service, and the time until the last of them ends.
+    /// Number of reads in service; `writes` is the number of writes in service, and `rest` the time until the last of
+    /// these operations ends.
     pub reads: u32,
     pub writes: u32,
     pub rest: Time,
-    /// If a GC is running: the time to its end if it is not interrupted, and the pages it has still to program.
+    /// If a GC is running: the time to its end, provided that it is not interrupted. `gc_moves` is the number of
+    /// pages that it has still to program.
     pub gc_rest: Option<Time>,
     pub gc_moves: u32,
 }
 
 impl Drain {
-    /// Collects the inputs for a chip with `reads` and `writes`. `waiting_writes` of these have not taken a page yet.
-    /// A running GC has `gc_moves` pages still to move.
+    /// Collects the inputs for a chip with `reads` and `writes`. Of the writes, `waiting_writes` have not taken a
+    /// page yet. If a GC is running, it has `gc_moves` pages still to move.
     #[inline]
     pub fn of(
         ftl: &PageMap,
@@ -109,7 +112,8 @@ impl Drain {
         }
     }
 
-    /// Returns N_sp: the number of summary pages that the waiting writes and `moved` pages cause (Eq. 4).
+    /// Returns N_sp: the number of summary pages that are programmed because of the waiting writes and of `moved`
+    /// pages (Eq. 4).
     #[inline]
     fn summaries(&self, moved: u32) -> u64 {
         let programs = self.waiting_writes + moved;
@@ -121,8 +125,8 @@ impl Drain {
         }
     }
 
-    /// Returns the chip queue complete time as printed in Eqs 1 to 4. Operations in service count as waiting, and a
-    /// running GC as one that has not begun.
+    /// Returns the chip queue complete time as printed in Eqs 1 to 4. Operations in service count as waiting
+    /// operations. A running GC counts as one that has not begun.
     pub fn time(&self, l: &Latencies) -> Time {
         let (collecting, moved) = if self.collects {
             let moved = self.victim_pages;
@@ -155,14 +159,14 @@ impl Drain {
     }
 }
 
-/// Returns S for a chip that is not in GC (Eq. 2), with the symbols N_fp, N_w and N_mfp.
+/// Returns S for a chip that is not in GC (Eq. 2). The arguments are N_fp, N_w and N_mfp.
 #[inline]
 fn starts_gc(free_pages: u32, writes: u32, low_pages: u32) -> bool {
     free_pages.saturating_sub(writes) <= low_pages
 }
 
-/// Whether the chip starts GC because of `writes` waiting writes of a data page each. Usually the free blocks alone decide. A
-/// dead die has no free blocks, and never collects.
+/// Whether the chip begins a GC because of `writes` waiting writes, each of which takes a data page. Usually the free
+/// blocks alone decide. A dead die has no free blocks, and never collects.
 #[inline]
 fn is_short(ftl: &PageMap, chip: u32, writes: u32) -> bool {
     let low = ftl.low_pages_of_chip();
@@ -171,14 +175,14 @@ fn is_short(ftl: &PageMap, chip: u32, writes: u32) -> bool {
         && !ftl.is_retired(chip * ftl.shape.pools_per_chip)
 }
 
-/// Returns the free pages, including the summary page, of the roomiest open block of the chip, to which the next
-/// write goes. Stops at the first block with more than `enough`.
+/// Returns the number of free pages, including the summary page, of the chip's open block with the most of them. The
+/// next write goes to that block. Stops at the first block with more than `enough`.
 #[inline]
 fn free_in_block(ftl: &PageMap, chip: u32, enough: u32) -> u32 {
     let shape = &ftl.shape;
     let mut most = 0;
     for pool in ftl.pools_of_chip(chip) {
-        // The summary page of a full block is already written, and the next write opens another block.
+        // The summary page of a full block is written already, and the next write opens another block.
         let full = pool.next_page == shape.data_pages;
         let used = if full { 0 } else { pool.next_page };
         most = most.max(shape.pages_per_block - used);
@@ -227,8 +231,8 @@ mod tests {
         assert_eq!(chip(0, 0, 500, 1).time(&L), Time::from_us(200));
     }
 
-    /// D-162: three writes and three free data pages. A summary page is needed, unless one of the writes is in
-    /// service and has already taken its page.
+    /// D-162: a chip has three writes and three free data pages, so it needs a summary page. If one of the writes is
+    /// in service, it has already taken its page, and no summary page is needed.
     #[test]
     fn a_write_in_service_has_its_page() {
         let running = Drain {
@@ -259,7 +263,7 @@ mod tests {
         assert_eq!(collecting.time(&L), Time::from_us(1_500 + 20 * 225));
     }
 
-    /// D-14: a chip with two reads and three writes; one of the reads is in service and ends in 7 us.
+    /// D-14: a chip has two reads and three writes. One of the reads is in service and ends in 7 us.
     #[test]
     fn exactly_adds_transfers_and_counts_rests() {
         let in_hand = InHand {
@@ -271,13 +275,13 @@ mod tests {
         let queued = 7 + 125 + 3 * 300;
         let exactly = |drain: Drain, in_hand| drain.time_exact(&L, in_hand);
         assert_eq!(exactly(waiting(100), &in_hand), Time::from_us(queued));
-        // S = 1: the time of a GC (T_gc) with the transfers of its moves, and a summary page.
+        // S = 1. The collection is a GC (T_gc) with the transfers of its moves, and a summary page.
         let collection = 1_500 + 20 * 235 + 201;
         assert_eq!(
             exactly(waiting(99), &in_hand),
             Time::from_us(queued + collection)
         );
-        // A running GC counts with its remaining time. The 6 pages that it has still to program fill the block.
+        // A running GC counts with its remaining time. The 6 pages that it has still to program fill the open block.
         let in_hand = InHand {
             gc_rest: Some(Time::from_us(1_000)),
             gc_moves: 6,

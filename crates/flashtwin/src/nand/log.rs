@@ -1,7 +1,8 @@
 //! Log of flash operations. `validate` compares it with a reference, and timelines draw it.
 //!
 //! An operation that occupies a *place* has a beginning and an end. A back end that knows these instants at dispatch
-//! may log both in advance; it may also log a beginning late. The entries of one place are in order of time.
+//! may log both of them in advance. It may also log a beginning late. The entries of one place are always in order of
+//! time.
 
 use super::Cause;
 use crate::units::{Lpn, Time};
@@ -11,9 +12,9 @@ use crate::units::{Lpn, Time};
 pub enum Place {
     /// A chip.
     Chip(u32),
-    /// A parallel unit of a chip: the chip and the unit's number there.
+    /// A parallel unit of a chip, given by the chip and the number of the unit in the chip.
     Unit(u32, u32),
-    /// The second register of a chip, for the operation begun ahead (cached commands).
+    /// The second register of a chip, which is used by an operation that is begun ahead (cached commands).
     Ahead(u32),
     /// The garbage collection of a chip, from its first to its last step.
     Collection(u32),
@@ -30,11 +31,12 @@ pub enum FlashEvent {
         at: Time,
         /// Place.
         place: Place,
-        /// Cause; for several pages, the cause of the first.
+        /// Cause of the operation. If it has several pages, this is the cause of the first page.
         cause: Cause,
         /// Number of pages; 0 for an erase.
         pages: u32,
-        /// The logical page, if the operation has only one; otherwise each page has a [`FlashEvent::Page`].
+        /// The logical page, if the operation has only one. If it has several, each page has a [`FlashEvent::Page`]
+        /// instead.
         lpn: Option<Lpn>,
         /// The block, numbered within the chip, that is moved or erased.
         block: Option<u32>,
@@ -47,14 +49,15 @@ pub enum FlashEvent {
         at: Time,
         /// The chip.
         chip: u32,
-        /// Plane in the chip. `None` if the chip has one write frontier for all planes, unless its planes work
+        /// Plane in the chip. `None` if the chip has one write frontier for all planes, and its planes do not work
         /// together.
         plane: Option<u32>,
         /// The logical page.
         lpn: Lpn,
         /// Cause.
         cause: Cause,
-        /// The place on which the page operation just began, if the entry of that beginning does not have the page.
+        /// The place on which the page operation has just begun. `None` if the [`FlashEvent::Begin`] of that place
+        /// has the page.
         place: Option<Place>,
         /// Time from dispatch to completion, without waiting for a channel.
         duration: Time,
@@ -82,7 +85,7 @@ pub enum FlashEvent {
         /// The chip.
         chip: u32,
     },
-    /// An operation begun ahead (cached commands) became the chip's current one.
+    /// An operation that was begun ahead (cached commands) became the chip's current operation.
     Moved {
         /// Instant from which the chip has no other operation.
         since: Time,
@@ -116,8 +119,8 @@ pub enum FlashEvent {
 }
 
 impl FlashEvent {
-    /// Stands for the request of operations that no request caused, and of those whose request has a number of 2^32 -
-    /// 1 or more.
+    /// Number that stands for "no request". Operations that no request caused have it, as do operations of requests
+    /// whose number is 2^32 - 1 or more.
     pub const NO_REQUEST: u32 = u32::MAX;
 
     /// Returns the entry for the beginning or end of a chip's collection.

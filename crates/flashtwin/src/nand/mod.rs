@@ -1,15 +1,19 @@
 //! The flash: chips that serve queued page operations and collect garbage.
 //!
-//! Four back ends have one interface. [`Msr`] is the element model of the MSR SSD extension; it reproduces the
-//! reference's event logs exactly. [`Modern`] has channels shared by dies. [`Layered`] has a translation layer in
-//! each chip. These change the page map at the instant at which an operation is dispatched to its chip; operations
-//! that wait in a queue have changed nothing yet. [`Units`], on the chips and channels of [`Modern`], gives a page its
-//! place when its write is queued.
+//! Four back ends have one interface:
+//!
+//! - [`Msr`] is the element model of the MSR SSD extension. It reproduces the reference's event logs exactly.
+//! - [`Modern`] has channels shared by dies.
+//! - [`Layered`] has a translation layer in each chip.
+//! - [`Units`], on the chips and channels of [`Modern`], writes by units.
+//!
+//! `Units` assigns a place to a page when its write is queued. The other back ends change the page map at the instant
+//! at which an operation is dispatched to its chip; operations that wait in a queue have changed nothing yet.
 //!
 //! Contract: the caller queues operations ([`Nand::enqueue`]), advances the clock to the next pending instant of the
-//! event queue, and calls [`Nand::on_event`]. If that returns a chip, the caller processes the finished operation,
-//! may queue further operations meanwhile, and then calls [`Nand::activate`] for that chip. The chip thus chooses
-//! among all of these operations, as in the reference. A back end never calls upwards.
+//! event queue, and calls [`Nand::on_event`]. If `on_event` returns a chip, the caller processes the finished
+//! operation, may queue further operations, and then calls [`Nand::activate`] for that chip. The chip then chooses
+//! among all queued operations, as in the reference. A back end never calls functions of its caller.
 
 mod drain;
 mod layered;
@@ -60,7 +64,7 @@ pub enum Cause {
     Destage,
     /// Write-back for a flush or forced unit access of the host.
     Flush,
-    /// Write-back of a page that stays in the buffer, while its chip was idle.
+    /// Write-back of a page while its chip was idle; the page stays in the buffer.
     WriteBack,
     /// Read of a page that completes a block before the block is written back as a whole.
     PaddingRead,
@@ -144,11 +148,12 @@ pub struct PageOp {
     /// Number of the host request that caused the operation; [`FlashEvent::NO_REQUEST`] if none
     /// did.
     pub request: u32,
-    /// For a write, the stream whose open block it goes to.
+    /// For a write, the stream to whose open block the page is written.
     pub stream: Stream,
     /// Whether the host waits until the data survive a power loss.
     pub fua: bool,
-    /// For a program that is repeated because its die failed, the number of dies it has been sent to since.
+    /// For a program that is repeated because its die failed, the number of dies to which it has been sent after that
+    /// failure.
     pub again: u8,
     pub enqueued: Time,
     /// Total GC time of the operation's chip when the operation was queued.
@@ -188,7 +193,7 @@ pub struct Done {
 }
 
 impl Done {
-    /// Value of an unused place for a finished operation.
+    /// Value of a [`Done`] that is not in use.
     const NOTHING: Done = Done {
         op: PageOp {
             lpn: Lpn(0),
@@ -209,7 +214,7 @@ impl Done {
     };
 }
 
-/// Receiver of a finished operation; it may store only the parts it needs.
+/// Receiver of a finished operation. It may store only the parts that it needs.
 pub(crate) trait Finished {
     fn put(&mut self, done: &Done);
 }
@@ -228,13 +233,13 @@ pub struct FlashStats {
     pub ops: [u64; Cause::ALL.len()],
     /// GC actions: how often a chip began GC.
     pub gc_actions: u64,
-    /// Pages erased without having been programmed. A merge leaves holes for pages that do not exist, and migration
-    /// (wear levelling) may fill a block only in part.
+    /// Number of pages that were erased without having been programmed. A merge leaves such pages in a block for
+    /// logical pages that do not exist. Migration (wear levelling) may fill a block only in part.
     pub pages_skipped: u64,
     /// Writes that found no free page.
     pub writes_failed: u64,
-    /// Pages programmed a second time on another die, because their die failed during the first program. `ops` counts
-    /// the first program.
+    /// Number of pages programmed a second time, on another die, because their die failed during the first program.
+    /// The first program is counted in `ops`.
     pub programs_again: u64,
 }
 
@@ -249,7 +254,7 @@ impl FlashStats {
         self.ops[cause as usize] += n;
     }
 
-    /// Counts the program of an operation: the first one by its cause, a repetition on another die
+    /// Counts the program of an operation. A first program is counted by its cause, a repetition on another die
     /// separately.
     #[inline]
     fn add_program(&mut self, op: &PageOp) {
@@ -259,7 +264,7 @@ impl FlashStats {
         }
     }
 
-    /// Returns the number of data pages programmed for the host: written directly, destaged, flushed or written back.
+    /// Returns the number of data pages programmed for the host: host writes, destages, flushes and write-backs.
     pub fn host_programs(&self) -> u64 {
         self.count(Cause::HostWrite)
             + self.count(Cause::Destage)
@@ -268,7 +273,7 @@ impl FlashStats {
     }
 }
 
-/// State of a chip common to the back ends. The fields used by every move of a collection are in the first cache
+/// State of a chip that all back ends have. The fields that every move of a collection uses are in the first cache
 /// line.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]
@@ -279,10 +284,10 @@ pub(crate) struct Chip {
     pub busy_total: Time,
     /// Start of the running GC action, if there is one.
     gc_since: Time,
-    /// Total time of the finished GC actions. A reset of the counters leaves it unchanged, since waiting operations
+    /// Total time of the finished GC actions. A reset of the counters does not change it, because waiting operations
     /// have recorded its value.
     gc_total: Time,
-    /// Numbers of reads and of writes that wait or are in service.
+    /// Number of reads, and number of writes, that wait or are in service.
     inside: [u32; 2],
     pub queue: VecDeque<PageOp>,
     /// `gc_total` at the last reset of the counters.
@@ -354,11 +359,10 @@ pub(crate) enum Nand {
 }
 
 impl Nand {
-    /// Creates flash that writes by units, with a user's rules in place of the rules that `spec`
-    /// names.
+    /// Creates flash that writes by units. A user's rules replace the rules that `spec` names.
     ///
     /// # Errors
-    /// Fails if `spec` does not write by units, or if not every load would find room.
+    /// Fails if `spec` does not write by units, or if some load would find no room.
     pub fn with_rules(spec: &DeviceSpec, rules: &UserRules) -> Result<Nand, SetupError> {
         let (spec::Nand::Modern(params), Some(Ok(setup))) = (&spec.nand, spec.placement_setup())
         else {
@@ -390,7 +394,7 @@ impl Nand {
         }
     }
 
-    /// Queues a write, with the placement that the host gives it, where the flash places it.
+    /// Queues a write by units. `asked` is the placement that the host requests for it.
     #[inline(never)]
     pub fn write_by_unit(
         &mut self,
@@ -405,7 +409,7 @@ impl Nand {
         }
     }
 
-    /// Whether the flash places pages in units, as their writes are queued.
+    /// Whether the flash writes by units: it assigns a place to a page when its write is queued.
     #[inline(always)]
     pub fn has_units(&self) -> bool {
         matches!(self, Nand::Units(_))
@@ -445,7 +449,7 @@ impl Nand {
         self.take_in(chip, op, now, events);
     }
 
-    /// Queues an operation that has already waited elsewhere, with the time of its arrival there.
+    /// Queues an operation that has waited elsewhere. `op.enqueued` is already the time of its arrival there.
     #[inline(always)]
     pub fn take_in(&mut self, chip: usize, mut op: PageOp, now: Time, events: &mut EventQueue) {
         match self {
@@ -490,9 +494,9 @@ impl Nand {
         }
     }
 
-    /// Processes the event of a resource, numbered from the back end's first one. Stores the finished operation, if
-    /// any, in `done`, which the caller passes empty. Returns the chip to activate afterwards; `None` if the chip
-    /// only continued a collection.
+    /// Processes the event of a resource; resources are numbered from the back end's first one. If an operation
+    /// finishes, stores it in `done`, which must be empty. Returns the chip to activate afterwards. Returns `None` if
+    /// the chip only continued a collection.
     #[inline(always)]
     pub fn on_event(
         &mut self,
@@ -549,8 +553,8 @@ impl Nand {
         }
     }
 
-    /// Returns the orders to collect that this drive has received from the array's controller; `None` with
-    /// translation layers per chip, or by units, which receive no orders.
+    /// Returns the orders to collect that this drive has received from the array's controller. `None` for flash with
+    /// a translation layer in each chip and for flash that writes by units, because neither receives orders.
     #[inline]
     pub fn orders(&self) -> Option<&Orders> {
         match self {
@@ -609,7 +613,7 @@ impl Nand {
         dies.filter(|&die| self.is_dead(die))
     }
 
-    /// Returns the `n`-th block that a sequential fill writes in a chip.
+    /// Returns the block that is the `n`-th to be written in a chip by a sequential fill.
     pub fn fill_order(&self, chip: u32, n: u32) -> u32 {
         match self {
             Nand::Msr(nand) => nand.fill_order(chip, n),
@@ -618,8 +622,8 @@ impl Nand {
         }
     }
 
-    /// Writes a page in no simulated time, with the collections it needs, for preconditioning. `asked` is the stream
-    /// that the buffer policy chooses for the page.
+    /// Writes a page in no simulated time, for preconditioning, with the collections that this requires. `asked` is
+    /// the stream that the buffer policy chooses for the page.
     pub fn write_untimed(&mut self, chip: usize, lpn: Lpn, asked: Stream) -> bool {
         match self {
             Nand::Msr(n) => n.write_untimed(chip, lpn, asked),
@@ -629,7 +633,7 @@ impl Nand {
         }
     }
 
-    /// Returns the chip for the next write if the flash itself distributes the writes; otherwise `None`.
+    /// Returns the chip for the next write if the flash itself distributes the writes. Otherwise returns `None`.
     #[inline]
     pub fn next_chip(&mut self) -> Option<u32> {
         match self {
@@ -638,14 +642,14 @@ impl Nand {
         }
     }
 
-    /// Copies the number of erases that blocks survive from `of`.
+    /// Copies from `of` the number of erases that each block survives.
     pub fn limit_erases(&mut self, of: &Nand) {
         if let (Nand::Modern(n), Nand::Modern(of)) = (self, of) {
             n.map.ftl.shape.erase_limit = of.map.ftl.shape.erase_limit;
         }
     }
 
-    /// Appends the positions of all round robins. Page map and positions together are the whole state of idle flash.
+    /// Appends the positions of all round robins. The page map and these positions are the whole state of idle flash.
     pub fn cursors(&self, out: &mut Vec<u32>) {
         match self {
             Nand::Msr(n) => n.cursors(out),
@@ -701,8 +705,8 @@ impl Nand {
         }
     }
 
-    /// Returns the time until `chip` has completed its work (ECR's chip queue complete time), as printed or exact
-    /// (D-14).
+    /// Returns the time until `chip` has completed its work (ECR's chip queue complete time). With `exact`, the time
+    /// is exact, otherwise as printed in the paper (D-14).
     #[inline]
     pub fn drain_time(&self, chip: usize, exact: bool, now: Time) -> Time {
         let ftl = match self.placed() {
@@ -719,8 +723,8 @@ impl Nand {
         Drain::of(ftl, chip as u32, of.inside, waiting_writes, of.in_gc, 0).time(self.times())
     }
 
-    /// Returns the time until a chip of a device that writes by units has completed its work. A
-    /// collection concerns a whole group of chips; each chip is charged for its share.
+    /// Returns the time until a chip of a device that writes by units has completed its work. A collection occupies a
+    /// whole group of chips; each chip is charged for its share.
     fn drain_time_by_units(&self, chip: usize, now: Time) -> Time {
         let gc_rest = self.in_hand(chip, now).gc_rest;
         self.load(chip) + gc_rest.unwrap_or(Time::ZERO)
@@ -746,8 +750,8 @@ impl Nand {
         }
     }
 
-    /// Returns the flash time of the reads and writes of `chip`. Operations in service count with their whole time;
-    /// GC does not count.
+    /// Returns the flash time of the reads and writes of `chip`, without GC. Operations in service count with their
+    /// whole time.
     #[inline]
     pub fn load(&self, chip: usize) -> Time {
         let [reads, writes] = self.chips()[chip].inside;
@@ -755,7 +759,7 @@ impl Nand {
         l.read * reads.into() + l.program * writes.into()
     }
 
-    /// Returns the numbers of reads and writes of a chip, by counting the queues.
+    /// Returns the number of reads and the number of writes of a chip, counted in its queues.
     fn count_inside(&self, chip: usize, now: Time) -> [u32; 2] {
         let of = &self.chips()[chip];
         let in_hand = self.in_hand(chip, now);

@@ -1,6 +1,6 @@
-//! The owner of a page operation: the receiver of its result, as a kind and a number in 32 bits.
+//! The owner of a page operation is the receiver of its result. It is stored as a kind and a number, in 32 bits.
 //!
-//! A device and an array both send operations to flash, but never to the same flash: an array member that receives
+//! Both a device and an array send operations to flash, but never to the same flash. An array member that receives
 //! single pages has no front end of its own.
 
 /// Kinds of receivers.
@@ -14,7 +14,7 @@ pub enum Receiver {
     MemberRequest,
     /// A page operation of an array's front end.
     ArrayPage,
-    /// A job of an array (a parity row or a rebuild).
+    /// A job of an array, such as a write with its parity or a rebuild.
     Job,
 }
 

@@ -1,5 +1,5 @@
-//! Queries about the placement of pages, which is kept by the page map of the whole device or by a translation layer
-//! in each chip.
+//! Queries about the placement of pages. The placement is kept by the page map of the whole device, by a translation
+//! layer in each chip, or by units.
 
 use std::io::{self, Read, Write};
 
@@ -20,7 +20,7 @@ pub(crate) struct PoolBlocks {
     pub blocks: u32,
     /// Blocks that the host does not see.
     pub reserved: u32,
-    /// The GC watermark in free blocks: at or below it, the pool collects.
+    /// The GC watermark: the pool collects if at most this number of its blocks is free.
     pub low: u32,
 }
 
@@ -69,8 +69,8 @@ impl Nand {
         }
     }
 
-    /// Returns the chip that holds the page's copy according to the page map; `None` with translation layers, each of
-    /// which only knows its own chip.
+    /// Returns the chip that holds the page's copy, according to the page map. `None` with translation layers, each
+    /// of which knows only its own chip.
     #[inline]
     pub fn chip_of_copy(&self, lpn: Lpn) -> Option<u32> {
         match self.placed() {
@@ -90,7 +90,7 @@ impl Nand {
         }
     }
 
-    /// Prefetches the state of the block with the page's old copy, once the map entry is in the cache.
+    /// Prefetches the state of the block with the page's old copy. The map entry must be in the processor's cache.
     #[inline(always)]
     pub fn prefetch_old_copy(&self, lpn: Lpn) {
         match self.placed() {
@@ -100,8 +100,8 @@ impl Nand {
         }
     }
 
-    /// Prefetches data for pages that will be written soon: the state of the block with the old copy of `next`, and
-    /// the map entry of `later`.
+    /// Prefetches data for pages that will be written soon. For `next`: the state of the block with its old copy. For
+    /// `later`: its map entry.
     #[inline(always)]
     pub fn prefetch_ahead(&self, next: Lpn, later: Lpn) {
         match self.placed() {
@@ -117,7 +117,7 @@ impl Nand {
         }
     }
 
-    /// Returns the stream whose open block a host write goes to.
+    /// Returns the stream to whose open block a host write goes.
     #[inline(always)]
     pub(super) fn host_stream(&self, lpn: Lpn, asked: Stream) -> Stream {
         match self.placed() {
@@ -145,8 +145,8 @@ impl Nand {
         }
     }
 
-    /// Whether a buffer policy that distinguishes hot and cold pages can be used: the page map has two streams, or
-    /// there is no page map.
+    /// Whether the device permits a buffer policy that distinguishes hot and cold pages. It does if its page map has
+    /// two streams, or if it has no page map.
     pub fn separates(&self) -> bool {
         match self.placed() {
             Placed::Map(map) => map.streams() > 1,
@@ -186,7 +186,7 @@ impl Nand {
         }
     }
 
-    /// Returns the number of free blocks at or below which a chip collects.
+    /// Returns the GC trigger: the chip collects if its number of free blocks is not above this number.
     pub fn gc_trigger_blocks(&self, chip: usize) -> u32 {
         match self.placed() {
             Placed::Map(map) => map.gc_trigger_blocks_of_chip(chip as u32),
@@ -239,7 +239,8 @@ impl Nand {
         }
     }
 
-    /// Returns the fewest free blocks of any pool directly after it took one, since the last call.
+    /// Returns the fewest free blocks that a pool had directly after it took one, over all pools, since the last
+    /// call.
     #[inline]
     pub fn take_lowest(&mut self) -> Option<u32> {
         match self.placed_mut() {
@@ -248,7 +249,8 @@ impl Nand {
         }
     }
 
-    /// Returns the numbers of blocks of a pool of the page map; zeros with translation layers, which have no pools.
+    /// Returns the numbers of blocks of a pool of the page map. All numbers are 0 with translation layers, which have
+    /// no pools.
     pub fn pool_blocks(&self) -> PoolBlocks {
         let Placed::Map(map) = self.placed() else {
             return PoolBlocks::default();
@@ -270,7 +272,7 @@ impl Nand {
         }
     }
 
-    /// Blocks that have had all the erases they survive.
+    /// Returns the number of worn-out blocks, which have had all the erases that they survive.
     pub fn spent_blocks(&self) -> u32 {
         match self.placed() {
             Placed::Map(map) => map.spent_blocks(),
@@ -311,15 +313,15 @@ impl Nand {
         }
     }
 
-    /// Copies the state of the chip of `worn` to a chip of the page map, with its pages renamed.
+    /// Copies the state of the only chip of `worn` to a chip of the page map, with its pages renamed.
     pub fn stamp(&mut self, chip: u32, worn: &Nand, factor: u32, shift: u32) {
         if let (PlacedMut::Map(map), Placed::Map(worn)) = (self.placed_mut(), worn.placed()) {
             map.stamp(chip, worn, factor, shift);
         }
     }
 
-    /// Places translation layers, or units, in the steady state; returns false if `watch` stopped it, and `None` with
-    /// the page map, which does not reach it by itself.
+    /// Puts translation layers, or units, in steady state. Returns false if `watch` stopped it. Returns `None` with
+    /// the page map, which does not reach this state by itself.
     pub fn fill_steady(&mut self, rng: &mut Rng, watch: &dyn Watch) -> Option<bool> {
         match self.placed_mut() {
             PlacedMut::Map(_) => None,

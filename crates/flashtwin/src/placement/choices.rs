@@ -1,5 +1,5 @@
-//! The choices of a device that is written by units (scheme, victim rule, scope), and the lists in
-//! the text of its setup.
+//! The choices in the setup of a device that writes by units (scheme, victim rule, scope), and the lists in the text
+//! of a setup.
 
 use super::setup::Isolation;
 use crate::component::Component;
@@ -35,7 +35,7 @@ impl Choice {
     }
 }
 
-/// Reads the types of handles from text: `8` is eight of type `ii`, and `ii,pi` one of each.
+/// Parses the types of handles from text: `8` is eight handles of type `ii`, and `ii,pi` is one handle of each type.
 pub(crate) fn handles(text: &str) -> Result<Vec<Isolation>, String> {
     if let Ok(n) = text.parse::<u16>() {
         return Ok(vec![Isolation::Initially; usize::from(n)]);
@@ -51,7 +51,8 @@ pub(crate) fn handles(text: &str) -> Result<Vec<Isolation>, String> {
     })
 }
 
-/// Reads the handle of each placement handle from text: `all` handles in order, or their numbers.
+/// Parses the reclaim unit handle of each placement handle. The text is `all`, for all handles in order, or their
+/// numbers.
 pub(crate) fn namespace(text: &str, handles: usize) -> Result<Vec<u16>, String> {
     match text {
         "all" => Ok((0..handles.min(128) as u16).collect()),

@@ -1,9 +1,9 @@
-//! A device that writes by units, without time: the effects of the host's writes, trims and
-//! commands on its tables.
+//! A device that writes by units, without time: the effects of the host's writes, trims and commands on the tables of
+//! the device.
 //!
-//! Before each page of the host is written, its group collects victims while it has at most `low`
-//! free units, as long as some closed unit gains space. A page of the host never takes one of the
-//! last `low` free units, which are for survivors.
+//! Before a page of the host is written, its group collects victims as long as two conditions hold: the group has at
+//! most `low` free units, and the collection of some closed unit gains space. Pages of the host never use the last
+//! `low` free units. These are for moved pages (survivors).
 
 use std::fmt;
 
@@ -21,16 +21,16 @@ use super::victims::{AnyVictim, Found, UserVictim};
 use crate::ftl::{Owner, UnitShape, Units};
 use crate::units::{Lpn, Ppn};
 
-/// A step of the device. Steps are recorded if requested, in their order.
+/// A step of the device. Steps are recorded in their order, if requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Did {
-    /// A unit with this many live pages is collected.
+    /// The collection of a unit began.
     Victim {
         /// The group.
         group: u32,
         /// Number of the unit in the group.
         unit: u32,
-        /// Live pages of the unit.
+        /// Number of live pages of the unit at that time.
         live: u32,
     },
     /// A unit was erased.
@@ -44,7 +44,7 @@ pub enum Did {
     Event(Event),
 }
 
-/// Largest number of collections for one page of the host, as a multiple of the units of a group.
+/// Maximum number of collections for one page of the host, as a multiple of the number of units of a group.
 const ROUNDS_MAX: u32 = 4;
 
 /// Error: a page of the host finds no room.
@@ -97,8 +97,8 @@ impl fmt::Debug for UserRules {
 pub(crate) struct PageToPut {
     pub lpn: Lpn,
     pub class: Class,
-    /// The group that the page's placement id names; for a page without an id, the group that the
-    /// device chose.
+    /// The group that the placement id of the page selects. For a page without an id, the group that the device
+    /// chose.
     pub group: u32,
     /// Host clock of the page's next write.
     next: u64,
@@ -108,17 +108,17 @@ pub(crate) struct PageToPut {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Collection {
     pub unit: u32,
-    /// Class of the page that needs room; `None` if no page waits.
+    /// Class of the page that needs room; `None` if no page waits for room.
     class: Option<Class>,
     /// State of the unit when its collection began.
     pub view: UnitView,
-    /// Owner of all survivors; `None` if the scheme chooses the owner of each.
+    /// Owner of all moved pages; `None` if the scheme chooses an owner for each page.
     to: Option<Owner>,
     /// Number of pages moved so far.
     pub moved: u32,
 }
 
-/// Data recorded for each logical page, as far as the scheme needs them.
+/// Data that are recorded for each logical page. Only the data that the scheme needs are recorded.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pages {
     /// Low 32 bits of the host clock at the last write.
@@ -141,28 +141,29 @@ pub struct Placed {
     pub(super) survivors: Survivors,
     victim: AnyVictim,
     pub(super) scope: AnyScope,
-    /// Number of live pages by which the victim of the scope may exceed the best victim of all
-    /// units.
+    /// Number of live pages by which the victim within the scope may exceed the best victim among all units. `None`
+    /// means no limit.
     tolerance: Option<u32>,
     pub(super) low: u32,
-    /// Number of free units at or below which a collection without time begins: `low`, or more if
+    /// A collection without time begins if at most this number of units is free. The number is `low`, or larger if
     /// collections with time begin earlier.
     pub(super) early: u32,
-    /// Least number of pages that a collection must gain while more than `low` units are free.
+    /// Number of pages that a collection must gain at least while more than `low` units are free.
     least_gain: u32,
-    /// By group, the host clock before which no unit can have `least_gain` pages to gain: each page that the host
-    /// writes makes at most one page invalid. Snapshots omit the clock, since it follows from the rest of the state.
+    /// For each group, the host clock before which no unit can have `least_gain` pages to gain, since each page that
+    /// the host writes makes at most one page invalid. Snapshots omit this value, because it follows from the rest of
+    /// the state.
     pub(super) rests_until: Vec<u64>,
     pub(super) pages: Pages,
-    /// For each class, the group that receives writes without an id while the class has an open
-    /// unit there.
+    /// For each class, the group that receives writes without an id, as long as the class has an open unit in this
+    /// group.
     pub(super) roams: Vec<Option<u32>>,
     pub(super) events: Events,
     /// For each handle, the number of pages that the host wrote with it.
     pub(super) accepted: Vec<u64>,
-    /// Pages that went to another group than their id names, because that group was full.
+    /// Number of pages that were written to another group than that of their id, because that group was full.
     pub(super) redirected: u64,
-    /// Number of victims chosen among all units because no unit of the scope gained space.
+    /// Number of victims that were chosen among all units, because no unit of the scope gained space.
     pub(super) fallbacks: u64,
     did: Option<Vec<Did>>,
     pub(super) untimed: Untimed,
@@ -170,7 +171,7 @@ pub struct Placed {
     collecting: Vec<bool>,
 }
 
-/// Work of the collections without time.
+/// Counts of the collections that were executed without time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Untimed {
     pub moves: u64,
@@ -184,13 +185,13 @@ impl Placed {
     /// Creates a device that was never written.
     ///
     /// # Errors
-    /// Fails if no device can have the setup, or if some load would find no room in it.
+    /// Fails if the setup is invalid, or if some load would find no room.
     pub fn new(setup: &Setup) -> Result<Placed, SetupError> {
         let parts = setup.parts()?;
         Placed::build(setup, parts.scheme, parts.scope)
     }
 
-    /// Creates a device with a user's scheme in place of the one that the setup names.
+    /// Creates a device with a user's scheme, which replaces the one that the setup names.
     ///
     /// # Errors
     /// Fails as [`Placed::new`] does.
@@ -204,7 +205,7 @@ impl Placed {
         let (survivors, isolated) = setup.survivors(&needs)?;
         setup.check_room(&needs, survivors, &isolated, 1)?;
         if setup.early > setup.low {
-            // If the room did not suffice for `early` free units, collections that begin early would never end.
+            // Collections that begin early must be able to reach `early` free units. Otherwise they would never end.
             let early = Setup {
                 low: setup.early,
                 ..setup.clone()
@@ -257,7 +258,7 @@ impl Placed {
         })
     }
 
-    /// Creates a device with a user's rules in place of those that the setup names.
+    /// Creates a device with a user's rules, which replace those that the setup names.
     ///
     /// # Errors
     /// Fails as [`Placed::new`] does.
@@ -272,7 +273,7 @@ impl Placed {
         Ok(device)
     }
 
-    /// Uses a user's victim rule in place of the one that the setup names.
+    /// Replaces the victim rule that the setup names by a user's rule.
     pub fn set_victim(&mut self, victim: Box<dyn UserVictim>) {
         self.victim = AnyVictim::user(victim);
     }
@@ -330,8 +331,8 @@ impl Placed {
 
     // ---- the host writes ----
 
-    /// Writes `n` pages from `first` on, with or without a placement id. `next` has the host clock
-    /// of each page's next write, for schemes that need it; otherwise it may be empty.
+    /// Writes `n` pages from `first` on, with a placement id or without. For schemes that need it, `next` has the
+    /// host clock at each page's next write. For other schemes it may be empty.
     ///
     /// # Errors
     /// Fails if a page finds no room. The pages before it have then been written.
@@ -359,8 +360,8 @@ impl Placed {
         Ok(())
     }
 
-    /// Counts a command that writes `n` pages through the handle of its id. An invalid id causes
-    /// one event for the whole command.
+    /// Counts a write command of `n` pages for the handle that its id selects. If the id is invalid, records one
+    /// event for the whole command.
     #[inline]
     pub(crate) fn accept(&mut self, id: Option<u16>, n: u32) -> Resolved {
         let to = self.ids.resolve(id);
@@ -372,7 +373,7 @@ impl Placed {
         to
     }
 
-    /// Asks the scheme for the class of a page that the host's next program writes.
+    /// Requests from the scheme the class of the page that the host's next program writes.
     #[inline(always)]
     pub(crate) fn ask(
         &mut self,
@@ -407,7 +408,7 @@ impl Placed {
         }
     }
 
-    /// Makes room for a page, without time; returns the group that has room.
+    /// Makes room for a page, without time. Returns the group that has room.
     #[inline(always)]
     pub(crate) fn room_for(&mut self, page: &PageToPut) -> Result<u32, NoRoom> {
         self.make_room(page.group, page.class);
@@ -418,8 +419,7 @@ impl Placed {
         }
     }
 
-    /// Writes a page of the host to the open unit of its class in a group. There must be such a
-    /// unit.
+    /// Writes a page of the host to the open unit of its class in a group. The class must have an open unit there.
     #[inline(always)]
     pub(crate) fn put(&mut self, page: &PageToPut, group: u32) -> Ppn {
         let (lpn, class) = (page.lpn, page.class);
@@ -480,8 +480,8 @@ impl Placed {
         u64::from((self.classes.clock() as u32).wrapping_sub(at))
     }
 
-    /// Returns the group for a write without an id. If the class must open a unit, this is the
-    /// group with the most free units; it stays the same until that unit is full (P-7).
+    /// Returns the group for a write without an id. If the class must open a unit, this is the group with the most
+    /// free units. The class keeps this group until that unit is full (P-7).
     fn roam(&mut self, class: Class) -> u32 {
         let owner = self.classes.host(class);
         let now = self.roams[usize::from(class)];
@@ -494,8 +494,8 @@ impl Placed {
         group
     }
 
-    /// Opens a unit for the class in the wanted group, or in another one if that group is full
-    /// (P-8); returns the group.
+    /// Opens a unit for the class in the wanted group. If that group is full, opens one in another group (P-8).
+    /// Returns the group.
     #[inline(never)]
     fn group_with_room(&mut self, wanted: u32, class: Class, lpn: Lpn) -> Result<u32, NoRoom> {
         if self.open(wanted, class) {
@@ -512,7 +512,7 @@ impl Placed {
         Err(NoRoom { lpn })
     }
 
-    /// Opens a unit for pages of the host if more than `low` units are free.
+    /// Opens a unit for pages of the host, if more than `low` units are free. Returns whether it did.
     pub(super) fn open(&mut self, group: u32, class: Class) -> bool {
         self.units.free(group) > self.low && self.bind(group, self.classes.host(class))
     }
@@ -526,7 +526,7 @@ impl Placed {
         bound.is_some()
     }
 
-    /// Records that a unit is full: its handle now refers to another unit.
+    /// Records that a unit is full. If the unit holds host pages, its handle refers to another unit from now on.
     #[inline(never)]
     fn filled(&mut self, unit: u32) {
         let owner = self.units.unit(unit).owner;
@@ -571,7 +571,7 @@ impl Placed {
         }
     }
 
-    /// Prefetches the state of the old copy of `lpn`, whose map entry is already in the cache.
+    /// Prefetches the state of the old copy of `lpn`. The map entry of `lpn` must be in the processor's cache.
     #[inline(always)]
     pub fn prefetch_old_copy(&self, lpn: Lpn) {
         if lpn.0 < self.setup.logical_pages {
@@ -581,7 +581,8 @@ impl Placed {
 
     // ---- collection ----
 
-    /// Collects while the group has at most `early` free units and some closed unit gains space.
+    /// Collects as long as the group has at most `early` free units, and the collection of some closed unit gains
+    /// space.
     #[inline(always)]
     fn make_room(&mut self, group: u32, class: Class) {
         if self.units.free(group) <= self.early {
@@ -591,7 +592,8 @@ impl Placed {
 
     #[inline(never)]
     fn collect_until_room(&mut self, group: u32, class: Class) {
-        // A rule that moves full units only would never end.
+        // The number of rounds is limited, since a rule that chooses only units without invalid pages would never
+        // gain space.
         for _ in 0..self.setup.units.saturating_mul(ROUNDS_MAX) {
             if self.units.free(group) > self.early {
                 return;
@@ -603,14 +605,15 @@ impl Placed {
         }
     }
 
-    /// Returns the next victim of a group; `None` if no closed unit gains space, or too little while units are free.
+    /// Returns the next victim of a group. Returns `None` if no closed unit gains space. While more than `low` units
+    /// are free, also returns `None` if the victim gains too little.
     pub(crate) fn choose(&mut self, group: u32, class: Option<Class>) -> Option<u32> {
         let may_wait = self.least_gain > 0 && self.units.free(group) > self.low;
         if may_wait && self.classes.clock() < self.rests_until[group as usize] {
             return None;
         }
-        // A choice that is declined leaves no trace in the scope, so that a loaded device, which chooses once more, continues
-        // like the saved one.
+        // A choice that is declined must not change the scope. A device that is loaded from a snapshot chooses once
+        // more, and must then continue like the original device.
         let scope = may_wait.then(|| self.scope.clone());
         let found = self.choose_any(group, class);
         let unit = found.unit?;
@@ -630,7 +633,7 @@ impl Placed {
                 false => self.setup.unit_pages - unit.live,
             }
         });
-        // The rule may have chosen another unit although one has enough to gain.
+        // The rule may have chosen a victim that gains too little although another unit has enough to gain.
         let missing = self.least_gain.saturating_sub(dead.max().unwrap_or(0));
         self.rests_until[group as usize] = self.classes.clock() + u64::from(missing);
         None
@@ -654,7 +657,7 @@ impl Placed {
         })
     }
 
-    /// Moves the live pages of a unit, in their order, and erases it.
+    /// Moves the live pages of a unit, in their order. Then erases the unit.
     fn collect(&mut self, unit: u32, class: Option<Class>) {
         let mut run = self.begin_collection(unit, class);
         let words = self.units.live_words(unit).len() as u32;
@@ -674,7 +677,7 @@ impl Placed {
         self.untimed.erases += 1;
     }
 
-    /// Begins to collect a unit, for a page of `class` that needs room.
+    /// Begins to collect a unit. A page of `class`, if given, needs room.
     pub(crate) fn begin_collection(&mut self, unit: u32, class: Option<Class>) -> Collection {
         let view = self.view(unit);
         let u = *self.units.unit(unit);
@@ -707,7 +710,7 @@ impl Placed {
         }
     }
 
-    /// Moves a live page of the unit of a collection in the map; returns its new place.
+    /// Moves a live page of the unit under collection in the map. Returns the new place of the page.
     #[inline(always)]
     pub(crate) fn move_page(&mut self, run: &mut Collection, page: u32) -> Ppn {
         let lpn = self.units.lpn_at(run.unit, page);
@@ -734,7 +737,7 @@ impl Placed {
         given.ppn
     }
 
-    /// Erases the unit of a collection, which holds no live page.
+    /// Erases the unit of a collection, which must have no live page.
     pub(crate) fn end_collection(&mut self, run: &Collection) {
         let view = &run.view;
         self.collecting[view.group as usize] = false;
@@ -758,7 +761,7 @@ impl Placed {
     fn ask_where(&mut self, lpn: Lpn, view: &UnitView) -> Owner {
         let moved = MovedPage {
             lpn,
-            // All units are of a class, since the scheme places survivors.
+            // If the scheme places moved pages, every unit has a class.
             from: view.class.unwrap_or(0),
             age: self.age(lpn),
             moves: self.pages.moves.get(lpn.0 as usize).copied().unwrap_or(0),
@@ -774,7 +777,7 @@ impl Placed {
         self.classes.host(self.known(class))
     }
 
-    /// Returns the owner to which pages from units of `from` are moved, if the scheme does not choose it.
+    /// Returns the owner to which pages of units of the owner `from` are moved, if the scheme does not choose it.
     fn destination(&self, from: Owner) -> Owner {
         super::victims::destination(&self.classes, self.survivors, from)
     }
@@ -801,7 +804,7 @@ impl Placed {
         self.needs.isolated == Isolated::ByHandle
     }
 
-    /// Creates an event of a class. The event has a handle if classes are handles.
+    /// Creates an event that concerns a class. If classes are handles, the event has the handle.
     fn of_class(&self, class: Class, id: Option<u16>, group: u32) -> Event {
         Event {
             handle: Some(class).filter(|_| self.is_by_handle()),
@@ -809,18 +812,17 @@ impl Placed {
         }
     }
 
-    /// Whether a command may close units of the group now. If survivors of a running collection share units with the
-    /// host's pages, they keep the open unit until another is free.
+    /// Whether a command may close units of the group now. It may not while a collection moves pages to open units of
+    /// the host, unless another unit is free.
     pub(super) fn may_close(&self, group: u32) -> bool {
         !self.collecting[group as usize] || !self.mixes_survivors() || self.units.free(group) > 0
     }
 
-    /// Closes the unit of a class in a group, although it may not be full; returns whether there
-    /// was one.
+    /// Closes the open unit of a class in a group, even if it is not full. Returns whether there was one.
     pub(super) fn close(&mut self, group: u32, class: Class) -> bool {
         match self.units.close(group, self.classes.host(class)) {
             Some(unit) => {
-                // Pages that were not written count as gain.
+                // The unwritten pages of the closed unit count as pages to gain.
                 self.rests_until[group as usize] = 0;
                 self.closed(unit);
                 true
@@ -829,8 +831,8 @@ impl Placed {
         }
     }
 
-    /// Simulates a power loss: with `closes_at_power_cut`, the host's open units are closed,
-    /// although they may not be full.
+    /// Simulates a power loss. With `closes_at_power_cut`, the host's open units are closed, even if they are not
+    /// full.
     pub fn cut_power(&mut self) {
         if !self.setup.closes_at_power_cut {
             return;
@@ -844,7 +846,7 @@ impl Placed {
         }
     }
 
-    /// Compares the tables with each other and with the counts (invariants I1 to I3, I6, I7).
+    /// Checks that the tables agree with each other and with the counts (invariants I1 to I3, I6, I7).
     ///
     /// # Errors
     /// The error names the first disagreement.
@@ -877,9 +879,9 @@ impl Placed {
         self.check_isolation()
     }
 
-    /// Checks that only isolated classes have units of their own for survivors, if survivors are
-    /// kept apart. (Invariant I4, that each page was last written through the class of its unit, is
-    /// checked by the reference model of the tests.)
+    /// If survivors are kept apart, checks that only isolated classes have units of their own for survivors.
+    /// (Invariant I4 states that each page was last written with the class of its unit. The reference model of the
+    /// tests checks it.)
     fn check_isolation(&self) -> Result<(), String> {
         for group in 0..self.setup.groups {
             for &unit in self.units.opened(group) {
@@ -899,7 +901,7 @@ impl Placed {
     }
 }
 
-/// Creates an event of a handle; type and clock are set when the event is recorded.
+/// Creates an event of a handle. Its type and clock are set when it is recorded.
 pub(super) fn of_handle(handle: u16, id: Option<u16>, group: u32) -> Event {
     Event {
         kind: EventType::InvalidId,

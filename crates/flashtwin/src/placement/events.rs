@@ -1,9 +1,9 @@
-//! Events of flexible data placement (NVMe log page 23h): the last events of each kind, and the
-//! number of all.
+//! Events of flexible data placement (NVMe log page 23h): the last events of the host and of the device, and the
+//! number of all events of each type.
 
 use std::collections::VecDeque;
 
-/// Number of events of a kind that are kept.
+/// Number of events that are kept in each of the two lists.
 const KEPT: usize = 63;
 
 /// Type of an event.
@@ -17,7 +17,7 @@ pub enum EventType {
     InvalidId,
     /// 80h: collection moved pages.
     Reallocated,
-    /// 81h: a unit of the host became full, and its handle refers to another one.
+    /// 81h: a unit of the host became full, and its handle now refers to another unit.
     ImplicitChange,
 }
 
@@ -53,7 +53,7 @@ impl EventType {
         }
     }
 
-    /// Whether the event is in the host's list, not in the device's.
+    /// Whether events of this type are in the host's list instead of the device's.
     pub fn is_of_host(self) -> bool {
         !matches!(self, EventType::Reallocated | EventType::ImplicitChange)
     }
@@ -64,13 +64,13 @@ impl EventType {
 pub struct Event {
     /// Type of the event.
     pub kind: EventType,
-    /// The reclaim unit handle; `None` if the event concerns units that all handles share.
+    /// The reclaim unit handle; `None` if the event concerns units that several handles share.
     pub handle: Option<u16>,
     /// The placement id, if a command named one.
     pub id: Option<u16>,
     /// The group.
     pub group: u32,
-    /// Number of pages that the host had written.
+    /// Number of pages that the host had written before the event.
     pub clock: u64,
     /// Number of pages moved; 0 for other events.
     pub moved: u32,
@@ -114,7 +114,7 @@ impl Events {
         words
     }
 
-    /// Sets the events to the events of a saved state; returns false if they are invalid.
+    /// Sets the events to those of a saved state. Returns false if these are invalid.
     pub fn set_words(&mut self, words: &[u64]) -> bool {
         let totals = self.totals.len();
         if words.len() <= totals || !(words.len() - totals - 1).is_multiple_of(EVENT_WORDS) {

@@ -30,8 +30,8 @@ pub struct HandleStatus {
     pub id_text: String,
     /// The reclaim unit handle.
     pub handle: u16,
-    /// Number of pages that can still be written to the handle's unit; a whole unit's pages if the
-    /// handle has no unit. Never 0.
+    /// Number of pages that can still be written to the handle's unit. If the handle has no unit, the number of pages
+    /// of a whole unit, so the number is never 0.
     pub pages_left: u32,
 }
 
@@ -47,12 +47,12 @@ pub struct Totals {
 }
 
 impl Placed {
-    /// Closes, for each id in order, the unit that its handle writes, even if it is not full.
-    /// Handles without a unit are skipped (P-9); so are handles whose unit a running collection
-    /// needs for moved pages. Without a scheme that uses handles, nothing is closed.
+    /// For each id, in order, closes the unit that its handle writes, even if the unit is not full. Skips handles
+    /// without a unit (P-9), and handles whose unit a running collection needs for moved pages. If classes are not
+    /// handles, closes nothing.
     ///
     /// # Errors
-    /// Fails without any effect if an id is not valid, or if there are more than 128 ids (P-10).
+    /// Fails if an id is not valid, or if there are more than 128 ids (P-10). No unit is closed then.
     pub fn update(&mut self, ids: &[u16]) -> Result<(), InvalidField> {
         if ids.len() > UPDATE_MAX {
             return Err(InvalidField);

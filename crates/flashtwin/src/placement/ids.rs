@@ -1,10 +1,10 @@
-//! Placement ids: the 16 bits with which the host names a group and a placement handle (NVMe data placement
-//! directive).
+//! Placement ids. A placement id has 16 bits, with which the host selects a group and a placement handle (NVMe data
+//! placement directive).
 
 /// The destination of a write, determined by its placement id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Resolved {
-    /// The group; `None` if the host leaves it to the device.
+    /// The group. `None` if the device chooses the group.
     pub group: Option<u32>,
     /// Position of the placement handle.
     pub placement_handle: u16,
@@ -14,11 +14,11 @@ pub(crate) struct Resolved {
     pub invalid: bool,
 }
 
-/// Groups and placement handles that a host can name.
+/// The groups and placement handles that a placement id can select.
 #[derive(Clone, Debug)]
 pub(super) struct Ids {
     groups: u32,
-    /// Number of bits of an id that name the group; they are the highest bits.
+    /// Number of bits of an id that select the group. They are the highest bits.
     group_bits: u32,
     /// For each placement handle, its reclaim unit handle.
     namespace: Vec<u16>,
@@ -50,11 +50,11 @@ impl Ids {
 
     /// Returns the id of a group and a placement handle.
     pub fn id(&self, group: u32, placement_handle: u16) -> u16 {
-        // With one group its bits are none, and all 16 name the handle.
+        // With one group, no bit selects the group, and all 16 bits select the handle.
         ((group << (16 - self.group_bits)) as u16) | placement_handle
     }
 
-    /// Determines the destination of a write by its id, or by the absence of an id.
+    /// Determines the destination of a write with this id, or without an id.
     #[inline(always)]
     pub fn resolve(&self, id: Option<u16>) -> Resolved {
         let found = id.and_then(|id| self.parts(id));
@@ -70,7 +70,7 @@ impl Ids {
         }
     }
 
-    /// Formats an id: decimal, or hexadecimal if it names a group other than the first.
+    /// Formats an id: in decimal if it selects the first group, otherwise in hexadecimal.
     pub fn show(&self, id: u16) -> String {
         match self.group_bits > 0 && u32::from(id) >> (16 - self.group_bits) > 0 {
             true => format!("{id:#06x}"),

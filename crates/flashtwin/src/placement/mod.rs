@@ -1,12 +1,12 @@
 //! Placement: the choice of the unit of flash into which a page is programmed.
 //!
-//! The host may attach a placement id to a write; the id names a group of dies and a handle
-//! ([`ids`]). A *scheme* assigns each page to a class ([`scheme`]; one file per scheme in
-//! `schemes/`). The pages of a class fill units of their own. When a group runs short of free
-//! units, a victim rule (`gc/rules`) chooses a closed unit within the *scope* (one file per scope
-//! in `scopes/`). Its live pages, the *survivors*, are moved to units for survivors. [`device`] has
-//! the whole mechanism without time, [`fdp`] its commands (NVMe flexible data placement),
-//! [`theory`] the closed forms for comparison, and [`script`] steps it through a line of
+//! The host may attach a placement id to a write. The id selects a group of dies and a handle ([`ids`]). A *scheme*
+//! assigns each page to a class ([`scheme`]; one file per scheme in `schemes/`). The pages of a class fill units of
+//! their own. If a group has few free units, a victim rule (`gc/rules`) chooses a closed unit within the *scope* (one
+//! file per scope in `scopes/`). The live pages of that unit, the *survivors*, are moved to units for survivors.
+//!
+//! The module [`device`] has the whole mechanism without time, and [`fdp`] its commands (NVMe flexible data
+//! placement). [`theory`] has closed forms for comparison. [`script`] steps the mechanism through a line of
 //! operations.
 
 mod choices;

@@ -8,12 +8,12 @@ use crate::ftl::Owner;
 /// Counts of an owner, and the pages and units that it holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnerReport {
-    /// Name: `h0` for host pages of class 0, `g0` for moved pages of class 0, `s` for moved pages
-    /// of all classes.
+    /// Name of the owner: `h0` for host pages of class 0, `g0` for moved pages of class 0, and `s` for moved pages of
+    /// all classes.
     pub name: String,
     /// The class; `None` if the owner is shared.
     pub class: Option<Class>,
-    /// Whether the owner holds host pages; otherwise it holds moved pages.
+    /// Whether the owner's units hold host pages. If not, they hold moved pages.
     pub of_host: bool,
     /// Counts of the owner.
     pub counts: OwnerCounts,
@@ -28,8 +28,8 @@ pub struct OwnerReport {
 pub struct PlacementReport {
     /// Owners that have had a unit so far.
     pub owners: Vec<OwnerReport>,
-    /// Number of pages moved, by the class that waited for room and by the owner of the collected
-    /// unit.
+    /// Number of moved pages, by the class of the page that waited for room, and by the owner of the unit that was
+    /// collected.
     pub caused: Vec<Vec<u64>>,
     /// Pages that the host wrote.
     pub host_pages: u64,
@@ -41,10 +41,9 @@ pub struct PlacementReport {
     pub accepted: Vec<u64>,
     /// Number of host pages that overwrote a page in a unit of another class.
     pub crossed: u64,
-    /// Number of pages written to another group than the one that their id names.
+    /// Number of pages written to another group than that of their id.
     pub redirected: u64,
-    /// Number of victims chosen outside the scope, because no unit in the scope had an invalid
-    /// page.
+    /// Number of victims that were chosen outside the scope, because no unit of the scope had an invalid page.
     pub scope_fallbacks: u64,
 }
 
@@ -95,8 +94,8 @@ impl PlacementReport {
         self.owners.iter().find(|owner| owner.name == name)
     }
 
-    /// Returns the pages programmed per page that the host wrote since `before`, an earlier report
-    /// of the device; `None` if the host wrote none.
+    /// Returns the number of programmed pages per page that the host wrote, since `before`. `before` is an earlier
+    /// report of the same device. `None` if the host wrote nothing since then.
     pub fn write_amplification(&self, before: &PlacementReport) -> Option<f64> {
         let host = self.host_pages - before.host_pages;
         let moves = self.moves - before.moves;

@@ -1,13 +1,12 @@
-//! A placement scheme assigns each page the class of unit that the page is programmed into.
+//! A placement scheme assigns a class to each page. The page is then programmed into a unit of that class.
 //!
-//! A scheme sees the page and the number of pages that the host has written, but no time, queue or
-//! chip. It calls no other module. It declares in [`Needs`] which data are recorded for each
-//! logical page; no other data are recorded.
+//! A scheme sees the page and the number of pages that the host has written, but no time, queue or chip. It calls no
+//! other module. In [`Needs`] it declares the data that it needs for each logical page. No other data are recorded.
 
 use crate::component::{words, Component, Provenance, Source};
 use crate::units::Lpn;
 
-/// Number of a class of pages, which share units. It is below the scheme's [`Needs::classes`].
+/// Number of a class. The pages of a class share units. The number is below [`Needs::classes`] of the scheme.
 pub type Class = u16;
 
 /// Largest number of classes of a scheme.
@@ -16,7 +15,7 @@ pub const CLASSES_MAX: u16 = 256;
 /// Age of a page that has no copy, or whose age is not recorded.
 pub const NO_AGE: u64 = u64::MAX;
 
-/// Instant of the next write of a page that is never written again, or whose future is not known.
+/// Host clock of the next write of a page that is never written again, or whose next write is not known.
 pub const NEVER: u64 = u64::MAX;
 
 /// Data that a scheme needs. Data that are not declared here are neither allocated nor recorded.
@@ -24,23 +23,22 @@ pub const NEVER: u64 = u64::MAX;
 pub struct Needs {
     /// Number of classes, which are numbered from 0.
     pub classes: u16,
-    /// Whether the time of each page's last host write is needed: 4 bytes per logical page.
+    /// Whether the host clock at each page's last write is needed. This takes 4 bytes per logical page.
     pub age: bool,
-    /// Whether the number of moves of each page since its last host write is needed: 1 byte per
-    /// logical page.
+    /// Whether the number of moves of each page since its last write is needed. This takes 1 byte per logical page.
     pub moves: bool,
-    /// Whether the time of each page's next host write is needed: 8 bytes per logical page, and the
-    /// load must be known in advance.
+    /// Whether the host clock at each page's next write is needed. This takes 8 bytes per logical page, and the load
+    /// must be known in advance.
     pub future: bool,
-    /// Whether the class of the unit with the old copy is needed.
+    /// Whether the class of the unit with the old copy of the page is needed.
     pub old: bool,
-    /// Destination of pages that collection moves, unless the device's setup has another one.
+    /// Destination of moved pages, if the device's setup does not specify another one.
     pub survivors: Survivors,
     /// Classes whose moved pages (survivors) are not mixed with moved pages of other classes.
     pub isolated: Isolated,
 }
 
-/// Classes whose moved pages are not mixed with those of other classes, if survivors are kept
+/// Classes whose moved pages are not mixed with those of other classes. Used if survivors are kept
 /// [`Survivors::Apart`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isolated {
@@ -48,8 +46,7 @@ pub enum Isolated {
     None,
     /// Moved pages of each class are kept apart from moved pages of all other classes.
     All,
-    /// Classes are handles, and the types of the handles determine whose moved pages are not mixed
-    /// with others.
+    /// Classes are handles. The type of a handle determines whether its moved pages are mixed with others.
     ByHandle,
 }
 
@@ -70,7 +67,7 @@ words! {
 }
 
 impl Needs {
-    /// Returns needs of only this number of classes, whose moved pages may be mixed.
+    /// Returns the needs of a scheme that needs only a number of classes, and whose moved pages may be mixed.
     pub const fn classes(classes: u16) -> Needs {
         Needs {
             classes,
@@ -89,18 +86,19 @@ impl Needs {
 pub struct HostPage {
     /// The page.
     pub lpn: Lpn,
-    /// The handle that the host's placement id names; handle 0's number if the host gives no id.
+    /// The reclaim unit handle that the placement id selects. If the host gives no id, that of placement handle 0.
     pub handle: u16,
     /// The placement id as given by the host.
     pub id: Option<u16>,
     /// Number of pages that the host has written before this one.
     pub clock: u64,
-    /// Class of the unit with the old copy; `None` if there is no copy, it is in a shared unit, or
-    /// [`Needs::old`] is not set.
+    /// Class of the unit with the old copy. `None` if there is no old copy, if it is in a unit that several classes
+    /// share, or if [`Needs::old`] is not set.
     pub old_class: Option<Class>,
-    /// Host pages since the last write of this page; [`NO_AGE`] if there was none, or without [`Needs::age`].
+    /// Number of pages that the host has written since the last write of this page. [`NO_AGE`] if there was no write
+    /// before, or if [`Needs::age`] is not set.
     pub age: u64,
-    /// Host clock of the next write of this page; [`NEVER`] without [`Needs::future`].
+    /// Host clock at the next write of this page. [`NEVER`] if [`Needs::future`] is not set.
     pub next: u64,
     /// Number of pages of the host's request.
     pub request_pages: u32,
@@ -113,11 +111,13 @@ pub struct MovedPage {
     pub lpn: Lpn,
     /// Class of the unit from which the page is moved.
     pub from: Class,
-    /// Host pages since the last write of this page; [`NO_AGE`] without [`Needs::age`].
+    /// Number of pages that the host has written since the last write of this page. [`NO_AGE`] if [`Needs::age`] is
+    /// not set.
     pub age: u64,
-    /// Earlier moves since the last host write, up to 255; 0 without [`Needs::moves`].
+    /// Number of earlier moves of this page since the host last wrote it, up to 255. 0 if [`Needs::moves`] is not
+    /// set.
     pub moves: u8,
-    /// Host clock of the next write of this page; [`NEVER`] without [`Needs::future`].
+    /// Host clock at the next write of this page. [`NEVER`] if [`Needs::future`] is not set.
     pub next: u64,
     /// Pages that the host has written so far.
     pub clock: u64,
@@ -130,13 +130,13 @@ pub struct UnitView {
     pub number: u32,
     /// Group of the unit.
     pub group: u32,
-    /// Class of the unit; `None` if all classes share it.
+    /// Class of the unit. `None` if several classes share the unit.
     pub class: Option<Class>,
     /// Whether the unit holds moved pages instead of host pages.
     pub survivors: bool,
     /// Host clock when the unit was opened.
     pub opened_at: u64,
-    /// Pages of a unit.
+    /// Number of pages of a unit.
     pub pages: u32,
     /// Number of live pages.
     pub live: u32,
@@ -147,7 +147,7 @@ pub struct UnitView {
 /// Description of a scheme.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// Name, parameters, and a description that continues a sentence which begins with the name.
+    /// Name and parameters, and a description. The description continues a sentence that begins with the name.
     pub component: Component,
     /// The publication, if there is one.
     pub source: Option<Source>,
@@ -162,17 +162,18 @@ pub trait Scheme: Send + Sync {
     /// Needs of the scheme, with the number of its classes.
     fn needs(&self) -> Needs;
 
-    /// Returns the name in results; the name of an included scheme is in its [`Entry`].
+    /// Returns the name for results. Only users' schemes have it from here; a shipped scheme has its name in its
+    /// [`Entry`].
     fn name(&self) -> &str {
         "own"
     }
 
-    /// Returns the class of a page that the host writes, which is below [`Needs::classes`]. Called
-    /// once per program, in the order of the programs.
+    /// Returns the class of a page that the host writes. The class must be below [`Needs::classes`]. Called once per
+    /// program, in the order of the programs.
     fn host(&mut self, page: &HostPage) -> Class;
 
-    /// Returns the class of a moved page, if survivors are placed by the [`Survivors::Scheme`]; the
-    /// page goes to the open unit of that class.
+    /// Returns the class of a moved page. The page is then moved to the open unit of this class. Called only with
+    /// [`Survivors::Scheme`].
     fn moved(&mut self, page: &MovedPage) -> Class {
         page.from
     }
@@ -180,7 +181,7 @@ pub trait Scheme: Send + Sync {
     /// Called when a unit is full, or was closed before it was full.
     fn closed(&mut self, _unit: &UnitView, _clock: u64) {}
 
-    /// Called when a unit was collected and erased; `valid` of its pages were moved.
+    /// Called when a unit was collected and erased. `valid` is the number of its pages that were moved.
     fn erased(&mut self, _unit: &UnitView, _valid: u32, _clock: u64) {}
 
     /// Called when the host has trimmed a page.
@@ -197,8 +198,7 @@ pub trait Scheme: Send + Sync {
         Vec::new()
     }
 
-    /// Sets the state to the state in a snapshot; returns false if it is not a state of this
-    /// scheme.
+    /// Sets the state to that of a snapshot. Returns false if it is no state of this scheme.
     fn set_words(&mut self, words: &[u64]) -> bool {
         words.is_empty()
     }

@@ -1,10 +1,14 @@
 //! Steps a device through a line of operations, in the notation of the specification.
 //!
-//! `W lpn n id` writes (`-`: no id), `T lpn n` trims, `U id...` updates, `S` returns the status,
-//! `L` log page 22h in pages, `E` the events of the host, and `P` is a power loss; operations end
-//! with `;`. A state lists for each group its units in the order of their opening, as
-//! `owner:unit[pages]`, with `-` for a page that is not live, `.` for one that was not written, and
-//! `*` if the unit is open; then the free units in the order of reuse.
+//! Operations, which end with `;`:
+//!
+//! - `W lpn n id` writes `n` pages (`-`: without an id), `T lpn n` trims, `U id...` is an update.
+//! - `S` returns the status, `L` log page 22h in pages, and `E` the events of the host.
+//! - `P` is a power loss.
+//!
+//! A state lists the units of each group in the order of their opening, as `owner:unit[pages]`, with `*` if the unit
+//! is open. In place of a page, `-` stands for one that is not live, and `.` for one that was not written. The free
+//! units of the group follow, in the order of reuse.
 
 use super::device::{Did, Placed};
 use super::events::Event;
@@ -30,7 +34,7 @@ pub struct Step {
 /// Steps a device through a script.
 ///
 /// # Errors
-/// The error names the text that is not a valid operation, and the remedy.
+/// The error names the text that is not a valid operation, and how to correct it.
 pub fn run(device: &mut Placed, script: &str) -> Result<Vec<Step>, String> {
     device.keep_did(true);
     let ops = script.split(';').map(str::trim).filter(|op| !op.is_empty());

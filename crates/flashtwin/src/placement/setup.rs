@@ -12,10 +12,9 @@ use crate::ftl::Reuse;
 words! {
     /// Type of a reclaim unit handle.
     pub enum Isolation {
-        /// Initially isolated: moved pages may be mixed with those of other initially isolated
-        /// handles.
+        /// Initially isolated. Moved pages of the handle may be mixed with those of other initially isolated handles.
         Initially = "ii",
-        /// Persistently isolated: moved pages stay in units of the handle.
+        /// Persistently isolated. Moved pages of the handle are in units of this handle only.
         Persistently = "pi",
     }
 }
@@ -23,9 +22,10 @@ words! {
 words! {
     /// Choice of the free unit that is opened next.
     pub enum FreeUnit {
-        /// The unit that was erased first; units never erased are opened by number.
+        /// The unit that was erased longest ago. Units that were never erased are first, in the order of their
+        /// numbers.
         Oldest = "oldest",
-        /// The unit with the fewest erases; among equals, the lowest number.
+        /// The unit with the fewest erases; of equals, the one with the lowest number.
         LeastWorn = "least-worn",
     }
 }
@@ -45,21 +45,21 @@ pub struct Setup {
     pub handles: Vec<Isolation>,
     /// For each placement handle, its reclaim unit handle.
     pub namespace: Vec<u16>,
-    /// Number of bits of a placement id that name the group.
+    /// Number of bits of a placement id that select the group.
     pub group_bits: u32,
     /// The placement scheme.
     pub scheme: Chosen,
-    /// Destination of moved pages; `None` for the destination that the scheme chooses.
+    /// Destination of moved pages; `None` for the destination that the scheme declares.
     pub survivors: Option<Survivors>,
     /// The victim rule.
     pub victim: Chosen,
-    /// The scope: the units among which the rule chooses.
+    /// The scope, which is the set of units among which the victim rule chooses.
     pub scope: Chosen,
-    /// Collection starts when a group has at most this many free units.
+    /// Collection begins when at most this number of units of a group is free.
     pub low: u32,
-    /// Free units at or below which collections begin early; at least `low`.
+    /// Collections begin early when at most this number of units of a group is free. It is at least `low`.
     pub early: u32,
-    /// Least share of a unit's pages that an early collection must gain, in percent.
+    /// Share of a unit's pages that an early collection must gain at least, in percent.
     pub least_gain_percent: f64,
     /// The free unit that is opened next.
     pub reuse: FreeUnit,
@@ -67,7 +67,7 @@ pub struct Setup {
     pub closes_at_power_cut: bool,
 }
 
-/// Error: no device can have this setup. The message has the wrong word, its value, and the remedy.
+/// Error: the setup is invalid. The message has the wrong word, its value, and how to correct it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetupError(pub(super) String);
 
@@ -92,7 +92,7 @@ pub(super) struct Parts {
 }
 
 impl Setup {
-    /// Makes the scheme and the scope, and checks that every load finds room.
+    /// Creates the scheme and the scope, and checks that every load finds room.
     pub(super) fn parts(&self) -> Result<Parts, SetupError> {
         self.check_sizes()?;
         let device = self.device();
@@ -101,14 +101,14 @@ impl Setup {
         Ok(Parts { scheme, scope })
     }
 
-    /// Checks the setup of a device that runs in time: every load finds room even while units wait
-    /// for their programs (P-3), and the scheme does not need to know the load in advance.
+    /// Checks the setup of a device that runs in time. Every load must find room even while units wait for their
+    /// programs (P-3), and the scheme must not need to know the load in advance.
     pub(crate) fn check_timed(&self) -> Result<(), SetupError> {
         let needs = self.parts()?.scheme.needs();
         self.check_needs(&needs)
     }
 
-    /// Does the work of [`Setup::check_timed`] for a scheme with these needs.
+    /// Executes [`Setup::check_timed`] for a scheme with these needs.
     pub(crate) fn check_needs(&self, needs: &Needs) -> Result<(), SetupError> {
         if needs.future {
             return Err(SetupError(format!(
@@ -117,7 +117,7 @@ impl Setup {
             )));
         }
         let (survivors, isolated) = self.survivors(needs)?;
-        // Of each owner, one unit more may be full and not programmed yet.
+        // Each owner may have one unit more that cannot be collected, because it is full but not programmed yet.
         self.check_room(needs, survivors, &isolated, 2)
     }
 
@@ -198,10 +198,10 @@ impl Setup {
         Ok(())
     }
 
-    /// Returns the destination of moved pages, and which classes are isolated.
+    /// Returns the destination of moved pages, and for each class whether it is isolated.
     ///
     /// # Errors
-    /// Fails if the device's destination of moved pages does not suit the scheme.
+    /// Fails if the destination of moved pages in the setup does not suit the scheme.
     pub(super) fn survivors(&self, needs: &Needs) -> Result<(Survivors, Vec<bool>), SetupError> {
         if needs.classes == 0 || needs.classes > CLASSES_MAX {
             return Err(SetupError(format!(
@@ -237,7 +237,8 @@ impl Setup {
         Ok((survivors, isolated))
     }
 
-    /// Checks that every load finds room (P-3): each owner may hold `units_of_owner` units that cannot be collected.
+    /// Checks that every load finds room (P-3), if each owner may hold `units_of_owner` units that cannot be
+    /// collected.
     pub(super) fn check_room(
         &self,
         needs: &Needs,
@@ -251,7 +252,7 @@ impl Setup {
             Survivors::Apart => (own + u32::from(own < host), 1),
             Survivors::Shared => (1, 1),
             Survivors::Same | Survivors::Next => (0, 1),
-            // The survivors of one unit may go to every class.
+            // The survivors of one unit may be moved to all classes.
             Survivors::Scheme => (0, host.min(self.unit_pages)),
         };
         if self.low < low_min {

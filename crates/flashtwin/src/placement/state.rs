@@ -1,17 +1,20 @@
 //! Owners of units, and the counts of each class and owner.
 //!
-//! With n classes, owner c below n holds the host pages of class c (printed `h0`), owner n + c the
-//! moved pages of class c (`g0`), and owner 2 n moved pages of all classes (`s`).
+//! With n classes, there are 2 n + 1 owners:
+//!
+//! - owner c below n has the host pages of class c (printed as `h0` for class 0);
+//! - owner n + c has the moved pages of class c (`g0`);
+//! - owner 2 n has moved pages of several classes (`s`).
 
 use super::scheme::Class;
 use crate::ftl::{Owner, Unit, Units};
 
-/// Number of bins for the share of live pages at collection; a bin covers 5 %.
+/// Number of bins for the share of live pages of a unit when it is collected. A bin covers 5 %.
 pub const LIVE_BINS: usize = 20;
-/// Number of bins for lifespans; bins are powers of two of host pages.
+/// Number of bins for lifespans, in host pages. The bounds of the bins are powers of two.
 pub const LIFESPAN_BINS: usize = 48;
 
-/// Largest count in a saved state: no device programs as many pages.
+/// Largest count in a saved state. No device programs this number of pages.
 const COUNT_MAX: u64 = 1 << 48;
 
 /// Counts of an owner.
@@ -27,8 +30,8 @@ pub struct OwnerCounts {
     pub erases: u64,
     /// Number of units collected, by the share of their pages that were live.
     pub live_at_collection: [u64; LIVE_BINS],
-    /// Number of units erased, by the number of host pages written between opening and erase. Bin i
-    /// begins at 2^i; bin 0 also contains zero.
+    /// Number of units erased, by the number of host pages written from the opening of the unit to its erase. Bin i
+    /// begins at 2^i. Bin 0 also contains zero.
     pub lifespans: [u64; LIFESPAN_BINS],
 }
 
@@ -52,8 +55,8 @@ pub(crate) struct Classes {
     clock: u64,
     /// Counts of each owner.
     pub counts: Vec<OwnerCounts>,
-    /// Number of pages moved, by the class that waited for room and by the owner of the pages'
-    /// unit.
+    /// Number of moved pages, by the class of the page that waited for room, and by the owner of the unit that was
+    /// collected.
     pub caused: Vec<u64>,
     /// Number of units in use, by group and owner.
     in_use: Vec<u32>,
@@ -100,7 +103,7 @@ impl Classes {
         Owner(self.classes * 2)
     }
 
-    /// Whether moved pages of the class are kept apart from those of other classes.
+    /// Whether moved pages of the class are not mixed with those of other classes.
     #[inline]
     pub fn is_isolated(&self, class: Class) -> bool {
         self.isolated[usize::from(class)]
@@ -169,8 +172,7 @@ impl Classes {
         counts.live_at_collection[(bin as usize).min(LIVE_BINS - 1)] += 1;
     }
 
-    /// Counts pages that were moved out of a unit of the owner, while a page of `class` waited for
-    /// room.
+    /// Counts pages that were moved out of a unit of the owner. A page of `class`, if given, was waiting for room.
     pub fn count_moved_out(&mut self, owner: Owner, class: Option<Class>, pages: u32) {
         self.counts[usize::from(owner.0)].moved_out += u64::from(pages);
         if let Some(class) = class {
@@ -200,8 +202,7 @@ impl Classes {
         self.erases
     }
 
-    /// Returns the number of units of a group that the class holds, including those of its moved
-    /// pages.
+    /// Returns the number of units of a group that the class holds, including units of its moved pages.
     pub fn in_use(&self, group: u32, class: Class) -> u32 {
         let of = &self.in_use[group as usize * usize::from(self.owners())..];
         of[usize::from(class)] + of[usize::from(self.classes + class)]
@@ -225,8 +226,8 @@ impl Classes {
         words
     }
 
-    /// Sets the counts to the counts of a saved state; returns false if they belong to other
-    /// classes.
+    /// Sets the counts to those of a saved state. Returns false if these are not valid for the classes of this
+    /// device.
     pub fn set_words(&mut self, words: &[u64]) -> bool {
         if words.len() != self.words().len() {
             return false;
@@ -243,7 +244,7 @@ impl Classes {
         self.caused.fill_with(&mut next);
         self.in_use
             .fill_with(|| next().min(u64::from(u32::MAX)) as u32);
-        // Sums of them must not overflow.
+        // The counts are limited, so that their sums do not overflow.
         let counts = self.counts.iter();
         counts
             .flat_map(|of| [of.host_pages, of.moved_in, of.moved_out, of.erases])

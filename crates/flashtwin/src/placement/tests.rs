@@ -67,7 +67,7 @@ fn random_case(seed: u64) -> (String, Vec<String>) {
     let per_group = (logical / unit_pages).div_ceil(groups);
     let more = rng.below(4);
     let units = per_group + 2 * handles + 1 + low + more;
-    // Every load finds room as long as this number of further units is kept free.
+    // Every load finds room as long as this number of additional units is kept free.
     let early = low + rng.below(more + 1);
     let least_gain = pick(&mut rng, &["0", "12.5", "40", "75"]);
     let victim = pick(&mut rng, &["greedy", "fifo", "cost-benefit"]);
@@ -109,8 +109,8 @@ fn random_case(seed: u64) -> (String, Vec<String>) {
     (setup, ops)
 }
 
-/// Checks that the numbers of pages moved, by the class that waited and by owner, equal the numbers
-/// of the naive implementation.
+/// Checks the numbers of moved pages against those of the naive implementation. They are counted by the class that
+/// waited for room and by the owner of the collected unit.
 fn assert_caused(device: &Placed, twin: &naive::Naive) {
     let report = device.report();
     for (class, row) in report.caused.iter().enumerate() {
@@ -126,8 +126,8 @@ fn assert_caused(device: &Placed, twin: &naive::Naive) {
     }
 }
 
-/// Random devices have the same result as the naive implementation after each operation, and no
-/// invariant is violated.
+/// After each operation, random devices must have the same state as the naive implementation, and no invariant may be
+/// violated.
 #[test]
 fn random_devices_agree_with_the_naive_twin() {
     let mut collected = 0;
@@ -150,7 +150,7 @@ fn random_devices_agree_with_the_naive_twin() {
     assert!(collected > 500, "{collected}");
 }
 
-/// Every scheme keeps the invariants, loses no page, and ends in the same state in two runs.
+/// Every scheme must keep the invariants, lose no page, and reach the same state in two equal runs.
 #[test]
 fn schemes_keep_the_invariants() {
     for entry in SCHEMES {
@@ -186,7 +186,7 @@ fn schemes_keep_the_invariants() {
     }
 }
 
-/// Setups that no device can have are refused with the word and the remedy.
+/// Invalid setups are refused. The message has the wrong word, and how to correct it.
 #[test]
 fn impossible_setups_are_refused() {
     let cases = [
@@ -260,7 +260,7 @@ fn a_users_rule_does_what_the_shipped_one_does() {
     assert!(mine.report().moves > 1000);
 }
 
-/// Returns the class of each written page, by the scheme's own rule.
+/// Returns the class of each written page, as the scheme of the setup assigns it.
 fn classes(setup: &str, writes: &[(u32, u16)]) -> Vec<u16> {
     let mut device = device(setup);
     let class = |&(lpn, id): &(u32, u16)| {
@@ -282,7 +282,7 @@ fn host_pages(device: &Placed, class: u16) -> u64 {
     of_class.map(|owner| owner.counts.host_pages).sum()
 }
 
-/// Classes by hints, by regions, by the dispatcher's hot pages, and by a Bloom filter.
+/// Tests the classes by hints, by regions, by the hot pages of the dispatcher, and by a Bloom filter.
 #[test]
 fn schemes_give_the_classes_of_their_rules() {
     let sizes = "units=60 unit_pages=4 logical_pages=100 low=8";
@@ -300,13 +300,12 @@ fn schemes_give_the_classes_of_their_rules() {
     let asked = [(1, 1), (1, 0), (1, 2)];
     assert_eq!(classes(&format!("{sizes} scheme=asked"), &asked), [1, 0, 0]);
     let bloom = format!("{sizes} scheme=bloom filter_bits=4096 filter_items=3");
-    // The third new page empties the filter.
+    // The third different page empties the filter.
     let pages = [(1, 0), (1, 0), (2, 0), (1, 0), (3, 0), (1, 0), (1, 0)];
     assert_eq!(classes(&bloom, &pages), [1, 0, 1, 0, 1, 1, 0]);
 }
 
-/// Moved pages of each generation come from the previous generation; moved pages of the last
-/// generation stay in it.
+/// Moved pages go to the next generation; those of the last generation stay in it.
 #[test]
 fn survivors_grow_older_by_a_generation() {
     let sizes = "units=29 unit_pages=4 logical_pages=80 low=4";
@@ -337,8 +336,8 @@ fn survivors_grow_older_by_a_generation() {
     assert!(count(3).1 > 100, "{:?}", count(3));
 }
 
-/// Classes of moved pages by age, and of pages by the time until the next write, at the ends of
-/// each range.
+/// Tests two kinds of classes at the limits of each range: those of moved pages by age, and those of pages by the
+/// time until the next write.
 #[test]
 fn classes_by_age_and_by_remaining_life() {
     let make = |name: &str, set: &[(&str, &str)]| {
@@ -371,7 +370,7 @@ fn classes_by_age_and_by_remaining_life() {
     assert_eq!(ages, [1, 1, 2, 2, 3, 3]);
 
     let mut oracle = make("oracle", &[("classes", "5")]);
-    // Remaining pages of the host: below 2 units, below 4, below 8, below 16, more, never.
+    // Host pages until the next write: below 2 units, below 4, below 8, below 16, more, never.
     let lives = [0, 19, 20, 39, 40, 79, 80, 159, 160, u64::MAX - 5000];
     let found = lives.map(|life| oracle.moved(&survivor(0, 0, 5000 + life)));
     assert_eq!(found, [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]);

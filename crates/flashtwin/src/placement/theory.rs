@@ -1,19 +1,18 @@
 //! Closed forms of write amplification, for many units of many pages.
 //!
-//! `load` is the share of the pages of units in use that are live: L / S for L live pages and S
-//! pages of flash.
+//! `load` is the share of live pages in the units in use. With L live pages and S pages of flash, it is L / S.
 
-/// Number of steps of a bisection: the number of binary digits of a double.
+/// Number of steps of a bisection. It is the number of binary digits of a double.
 const STEPS: usize = 56;
 
-/// Returns the write amplification of first-in-first-out collection under independent uniform
-/// writes: 1 / (1 - x) with x = exp(-(1 - x) / load) (Desnoyers, SYSTOR 2012). `load` is from 0 to
-/// below 1.
+/// Returns the write amplification of first-in-first-out collection under independent uniform writes. This is 1 / (1
+/// - x), with x = exp(-(1 - x) / load) (Desnoyers, SYSTOR 2012). `load` must be at least 0 and below 1.
 pub fn uniform_fifo(load: f64) -> f64 {
     if load <= 0.0 {
         return 1.0;
     }
-    // x is the root below 1; the other is 1 itself. The function below falls to negative values, then rises to 0.
+    // x is the root below 1; the other root is 1. From 0 to 1, the function falls to negative values, then rises to
+    // 0.
     let excess = |x: f64| (-(1.0 - x) / load).exp() - x;
     let (mut low, mut high) = (0.0, load);
     for _ in 0..STEPS {
@@ -26,9 +25,9 @@ pub fn uniform_fifo(load: f64) -> f64 {
     1.0 / (1.0 - low)
 }
 
-/// Returns the write amplification of first-in-first-out collection if every page is written once
-/// per pass, in a new random order for each pass. y = 1 - x solves y (1 + g(T) + g(2 T) + ...) = 1.
-/// T = y / load is a time in passes; g(t) is the probability that a page written a time t ago has
+/// Returns the write amplification of first-in-first-out collection if every page is written once per pass, in a new
+/// random order for each pass. The result is 1 / y. The number y solves y (1 + g(T) + g(2 T) + ...) = 1, where T = y
+/// / load is a time in passes. The function g(t) is the probability that a page which was written a time t ago has
 /// not been written again.
 pub fn permuted_fifo(load: f64) -> f64 {
     if load <= 0.0 {
@@ -55,16 +54,16 @@ pub fn permuted_fifo(load: f64) -> f64 {
     1.0 / low
 }
 
-/// Returns the write amplification of greedy collection of units of `pages` pages under independent
-/// uniform writes, for many units (Desnoyers, SYSTOR 2012; Van Houdt, SIGMETRICS 2013). The fewer
-/// pages a unit has, the more the units differ, and the emptier is the emptiest one.
+/// Returns the write amplification of greedy collection of units of `pages` pages under independent uniform writes,
+/// in the limit of many units (Desnoyers, SYSTOR 2012; Van Houdt, SIGMETRICS 2013). With fewer pages per unit, units
+/// differ more in their live pages, and the emptiest unit is emptier.
 pub fn uniform_greedy(load: f64, pages: u32) -> f64 {
     if load <= 0.0 {
         return 1.0;
     }
-    // With victims of v live pages, units pass through v + 1 to P live pages, and each page becomes
-    // invalid at the same rate. The number of units with j live pages is therefore proportional to
-    // 1 / j. The mean of their live shares is the load, which falls with v.
+    // Let victims have v live pages. Units then pass through v + 1 to P live pages. Each page becomes invalid at the
+    // same rate, so the number of units with j live pages is proportional to 1 / j. The mean of their shares of live
+    // pages is the load. This mean falls as v falls.
     let n = f64::from(pages);
     let (mut whole, mut weight) = (pages, 0.0);
     while whole > 0 {
@@ -74,7 +73,8 @@ pub fn uniform_greedy(load: f64, pages: u32) -> f64 {
         }
         (whole, weight) = (whole - 1, next);
     }
-    // Between two numbers of pages the last weight counts by its part: (n - v) / (n (weight + (whole - v) / whole)).
+    // Between two whole numbers, the weight of the last one counts in part: (n - v) / (n (weight + (whole - v) /
+    // whole)).
     let whole = f64::from(whole);
     let mean_of = |victim: f64| (n - victim) / (n * (weight + (whole - victim) / whole));
     let (mut low, mut high) = ((whole - 1.0).max(0.0), whole);
@@ -88,25 +88,25 @@ pub fn uniform_greedy(load: f64, pages: u32) -> f64 {
     n / (n - low)
 }
 
-/// Returns the write amplification of collecting random units under independent uniform writes: a
-/// victim has the mean share of live pages, so the result is 1 / (1 - load).
+/// Returns the write amplification of collecting random units under independent uniform writes. A victim has the mean
+/// share of live pages, so the result is 1 / (1 - load).
 pub fn uniform_random(load: f64) -> f64 {
     1.0 / (1.0 - load.max(0.0))
 }
 
-/// Returns the write amplification of collecting the emptiest of `choices` random units of `pages`
-/// pages under independent uniform writes (Van Houdt, SIGMETRICS 2013). With one choice it equals
-/// that of random units; with many choices it approaches greedy.
+/// Returns the write amplification of collecting the emptiest of `choices` random units, under independent uniform
+/// writes (Van Houdt, SIGMETRICS 2013). Units have `pages` pages. With one choice, the result is that of random
+/// units. With many choices, it approaches that of greedy collection.
 pub fn uniform_d_choices(load: f64, pages: u32, choices: u32) -> f64 {
     if load <= 0.0 {
         return 1.0;
     }
     let (n, d) = (f64::from(pages), f64::from(choices));
-    // Let S_j be the share of units with at least j live pages. A victim has at least j live pages
-    // with probability S_j^d. Units fall from j to j - 1 live pages as often as victims with fewer
-    // than j live pages are refilled: c j (S_j - S_(j+1)) = 1 - S_j^d, where c is the number of
-    // invalidations of a page per victim. Starting from S_(P+1) = 0, each S_j is a root of this
-    // equation; the mean of the live shares falls with c.
+    // Let S_j be the share of units with at least j live pages. A victim has at least j live pages with probability
+    // S_j^d. Units fall from j to j - 1 live pages as often as victims with fewer than j live pages are refilled.
+    // Therefore c j (S_j - S_(j+1)) = 1 - S_j^d, where c is the number of times that a page becomes invalid, per
+    // victim. Starting from S_(P+1) = 0, each S_j is a root of this equation. The mean of the shares of live pages
+    // falls as c rises.
     let tails = |c: f64| {
         let (mut tail, mut live, mut moved) = (0.0, 0.0, 0.0);
         for j in (1..=pages).rev() {
@@ -127,9 +127,9 @@ pub fn uniform_d_choices(load: f64, pages: u32, choices: u32) -> f64 {
     n / (n - tails(low).1)
 }
 
-/// Returns the root of rate (s - above) = 1 - s^d between `above` and 1.
+/// Returns the root s of rate (s - above) = 1 - s^d, between `above` and 1.
 fn tail_above(rate: f64, above: f64, d: f64) -> f64 {
-    // The difference of the sides rises and is convex in s, so that Newton's steps from 1 fall to the root.
+    // The difference of both sides rises with s and is convex, so Newton's steps from 1 fall to the root.
     let mut s = 1.0_f64;
     for _ in 0..STEPS {
         let power = s.powf(d - 1.0);
@@ -142,13 +142,13 @@ fn tail_above(rate: f64, above: f64, d: f64) -> f64 {
     s.max(above)
 }
 
-/// Returns the write amplification of first-in-first-out collection if classes of pages share
-/// units, and each class is written independently and uniformly; `live` and `units` are as in
-/// [`optimal_split`]. A page that is written once and moved m times is programmed in 1 + m turns of
-/// the flash. The time T between two turns, in units written by the host, is the same for all
-/// classes. A class with a share f of the writes and l units of live pages is programmed 1 / (1 -
-/// exp(-f T / l)) times per write. T is determined by the condition that the programs of a turn
-/// fill the flash.
+/// Returns the write amplification of first-in-first-out collection if classes of pages share units. Each class is
+/// written independently and uniformly; `live` and `units` are as in [`optimal_split`].
+///
+/// A page that is written once and moved m times is programmed in 1 + m turns of the flash. The time T between two
+/// turns, in units written by the host, is equal for all classes. Let a class have a share f of the writes and l
+/// units of live pages. It is then programmed 1 / (1 - exp(-f T / l)) times per write. T follows from the condition
+/// that the programs of a turn fill the flash.
 pub fn mixed_fifo(live: &[f64], writes: &[f64], units: f64) -> Option<f64> {
     if live.iter().sum::<f64>() >= units || !live.iter().zip(writes).any(|(l, f)| l * f > 0.0) {
         return None;
@@ -171,7 +171,7 @@ pub fn mixed_fifo(live: &[f64], writes: &[f64], units: f64) -> Option<f64> {
     Some(units / high)
 }
 
-/// A stream of writes that has flash of its own.
+/// A stream of writes whose units no other stream uses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StreamShare {
     /// Amount of live pages, in units.
@@ -182,16 +182,15 @@ pub struct StreamShare {
     pub units: f64,
 }
 
-/// Returns the write amplification of streams that do not share flash, each written uniformly: the
-/// sum of f_i W(L_i / S_i).
+/// Returns the write amplification of streams that do not share units, if each stream is written uniformly: the sum
+/// of f_i W(L_i / S_i).
 pub fn separate(streams: &[StreamShare]) -> f64 {
     let of = |s: &StreamShare| s.writes * uniform_fifo(s.live / s.units);
     streams.iter().map(of).sum()
 }
 
-/// Returns the number of units of each stream with which [`separate`] is smallest; `None` if the
-/// flash cannot hold the live pages. Streams that write nothing get only the units that their live
-/// pages fill.
+/// Returns the numbers of units of the streams with which [`separate`] is smallest. `None` if the flash cannot hold
+/// the live pages. A stream that writes nothing gets only the units that its live pages fill.
 pub fn optimal_split(live: &[f64], writes: &[f64], units: f64) -> Option<Vec<f64>> {
     let spare = units - live.iter().sum::<f64>();
     let writers = live
@@ -201,7 +200,8 @@ pub fn optimal_split(live: &[f64], writes: &[f64], units: f64) -> Option<Vec<f64
     if spare <= 0.0 || writers.count() == 0 {
         return None;
     }
-    // Units at which one more would save `price` of the moves: the less, the higher the price.
+    // Number of units of each stream at which one more unit would reduce the moves by `price`. It falls as the price
+    // rises.
     let at_price = |price: f64| -> Vec<f64> {
         let of = |(&l, &f): (&f64, &f64)| match l > 0.0 && f > 0.0 {
             true => units_at_price(l, f, price),
@@ -218,7 +218,7 @@ pub fn optimal_split(live: &[f64], writes: &[f64], units: f64) -> Option<Vec<f64
         }
     }
     let mut split = at_price(high);
-    // What rounding leaves goes to all in proportion to their spare units.
+    // The units that rounding leaves are distributed in proportion to the spare units of the streams.
     let rest = units - split.iter().sum::<f64>();
     let spare: f64 = split.iter().zip(live).map(|(s, l)| s - l).sum();
     if spare > 0.0 {
@@ -229,11 +229,10 @@ pub fn optimal_split(live: &[f64], writes: &[f64], units: f64) -> Option<Vec<f64
     Some(split)
 }
 
-/// Returns the number of units at which one more unit reduces the moves of a stream by `price`.
+/// Returns the number of units of a stream at which one more unit reduces the moves by `price`.
 fn units_at_price(live: f64, writes: f64, price: f64) -> f64 {
-    // Let y = 1 - x be the share of a victim's pages that are invalid: load = -y / ln(1 - y), so
-    // that the number of units is live x -ln(1 - y) / y, and W = 1 / y. The saving per unit is
-    // -dW/dS = (1 / y^2) / (dS/dy).
+    // Let y = 1 - x be the share of a victim's pages that are invalid. Then load = -y / ln(1 - y), W = 1 / y, and the
+    // number of units is live x -ln(1 - y) / y. One more unit saves -dW/dS = (1 / y^2) / (dS/dy).
     let saving = |y: f64| {
         let log = -(1.0 - y).ln();
         let slope = live * ((1.0 / (1.0 - y)) / y - log / (y * y));
@@ -259,8 +258,8 @@ mod tests {
         (a / b - 1.0).abs() <= share
     }
 
-    /// Returns the write amplification of two streams, of which one has a share `hot` of the writes
-    /// and 1 - `hot` of the pages.
+    /// Returns the write amplification of two streams. One of them has a share `hot` of the writes, and 1 - `hot` of
+    /// the pages.
     fn skewed(load: f64, hot: f64) -> f64 {
         let live = [load * (1.0 - hot), load * hot];
         let writes = [hot, 1.0 - hot];
@@ -309,7 +308,8 @@ mod tests {
 
     #[test]
     fn uniform_forms_agree_with_each_other() {
-        // 50/50 is uniform; greedy of huge units is first in, first out.
+        // The split 50/50 is equal to uniform writes. Greedy collection of very large units is equal to first in,
+        // first out.
         for load in [0.5, 0.7, 0.8, 0.875, 0.9, 0.95] {
             assert!(close(skewed(load, 0.5), uniform_fifo(load), 1e-6));
             assert!(close(
@@ -322,8 +322,8 @@ mod tests {
         assert!(close(uniform_fifo(0.8), 2.69, 0.01));
     }
 
-    /// Compares with the table of docs/theory.md, which comes from an independent mean-field model
-    /// by Euler's method, with blocks of 64 pages.
+    /// Compares with the table of docs/theory.md. The table was computed with an independent mean-field model by
+    /// Euler's method, with blocks of 64 pages.
     #[test]
     fn d_choices_are_those_of_the_mean_field() {
         let rows = [
@@ -352,7 +352,7 @@ mod tests {
             assert!(close(one, uniform_fifo(load), 1e-9));
             let skew = mixed_fifo(&[load * 0.2, load * 0.8], &[0.8, 0.2], 1.0).unwrap();
             assert!(skew > skewed(load, 0.8), "{skew}");
-            // Cold pages take room, and are moved in each turn.
+            // Cold pages occupy room, and are moved in each turn.
             let cold = mixed_fifo(&[load, 0.05], &[1.0, 0.0], 1.0).unwrap();
             assert!(cold > uniform_fifo(load));
         }

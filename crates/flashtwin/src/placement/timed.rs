@@ -1,5 +1,5 @@
-//! The device as used by a back end with time: the same tables and rules, with the steps of a
-//! collection executed separately.
+//! The device for a back end with time. Tables and rules are the same as without time. The steps of a collection are
+//! executed separately.
 
 use super::device::{Placed, Untimed};
 use super::ids::Resolved;
@@ -18,8 +18,8 @@ impl Placed {
         self.units.mapped()
     }
 
-    /// Returns the number of pages that were not assigned to a write since their last erase,
-    /// including those of units that were closed early.
+    /// Returns the number of pages that have not been assigned to a write since their last erase. Pages of units that
+    /// were closed early are included.
     pub(crate) fn free_pages(&self) -> u64 {
         let units = 0..self.units.shape.groups * self.units.shape.units;
         units.map(|unit| u64::from(self.unwritten(unit))).sum()
@@ -36,17 +36,17 @@ impl Placed {
         self.units.reset_wear();
     }
 
-    /// Returns the work of the collections that took no time.
+    /// Returns the counts of the collections that were executed without time.
     pub(crate) fn untimed(&self) -> Untimed {
         self.untimed
     }
 
-    /// Returns the number of free units at or below which a group collects.
+    /// Returns the watermark: a group collects if at most this number of its units is free.
     pub(crate) fn low(&self) -> u32 {
         self.low
     }
 
-    /// Returns the number of free units at or below which collections begin early.
+    /// Returns the early watermark: collections may begin early if at most this number of a group's units is free.
     pub(crate) fn early(&self) -> u32 {
         self.early
     }
@@ -68,7 +68,7 @@ impl Placed {
         self.units.left(group, self.classes.host(0))
     }
 
-    /// Whether the class has an open unit in the group, or opens one now.
+    /// Whether the class has an open unit in the group. If not, tries to open one.
     #[inline]
     pub(crate) fn opens(&mut self, group: u32, class: Class) -> bool {
         let owner = self.classes.host(class);
@@ -83,12 +83,12 @@ impl Placed {
         others
     }
 
-    /// Counts a page that is written to another group than the one that its id names.
+    /// Counts a page that is written to another group than that of its id.
     pub(crate) fn count_redirected(&mut self) {
         self.redirected += 1;
     }
 
-    /// Whether moved pages may go to units of host pages.
+    /// Whether moved pages may be written to units of host pages.
     pub(crate) fn mixes_survivors(&self) -> bool {
         !matches!(self.survivors, Survivors::Apart | Survivors::Shared)
     }
@@ -101,15 +101,14 @@ impl Placed {
 
     // ---- programs ----
 
-    /// Counts a page that has its place in a unit but is not programmed yet. A unit is collected
-    /// only if it has no such page.
+    /// Counts a page that has a place in a unit, but is not programmed yet. A unit with such pages is not collected.
     #[inline]
     pub(crate) fn await_program(&mut self, ppn: Ppn) {
         self.units.await_program(ppn);
     }
 
-    /// Counts pages of a unit that have been programmed; returns whether the unit has no more
-    /// unprogrammed pages.
+    /// Counts pages of a unit that have been programmed. Returns whether all pages assigned in the unit are now
+    /// programmed.
     #[inline]
     pub(crate) fn programmed(&mut self, unit: u32, pages: u32) -> bool {
         self.units.programmed(unit, pages)
@@ -128,21 +127,21 @@ impl Placed {
         self.units.is_live(unit, page)
     }
 
-    /// Returns the flash page for a page of a unit.
+    /// Returns the flash page of page `page` of a unit.
     #[inline]
     pub(crate) fn place_of(&self, unit: u32, page: u32) -> Ppn {
         Ppn(unit * self.units.shape.pages + page)
     }
 
-    /// Whether a page of a unit was assigned to a write, or can no longer be, because the unit was
-    /// closed early.
+    /// Whether a page of a unit was assigned to a write, or can no longer be assigned because the unit was closed
+    /// early.
     #[inline]
     pub(crate) fn is_given(&self, unit: u32, page: u32) -> bool {
         let unit = self.units.unit(unit);
         !unit.bound || unit.given > page
     }
 
-    /// Returns the number of pages of a unit that were never assigned to a write, because the unit
+    /// Returns the number of pages of a unit that were never assigned to a write. There are such pages if the unit
     /// was closed early.
     pub(crate) fn unwritten(&self, unit: u32) -> u32 {
         self.units.shape.pages - self.units.unit(unit).given

@@ -1,4 +1,4 @@
-//! Selects the next unit to be collected: a rule chooses among the closed units of the scope.
+//! Selects the next unit to collect. A rule chooses among the closed units of the scope.
 
 use super::scheme::{Class, Survivors};
 use super::scopes::{AnyScope, Asked};
@@ -12,7 +12,7 @@ pub(super) struct Choice<'a> {
     pub asked: &'a Asked<'a>,
     pub scope: &'a AnyScope,
     pub survivors: Survivors,
-    /// Number of live pages by which the victim within the scope may exceed the best of all units.
+    /// Number of live pages by which the victim within the scope may exceed the best victim among all units.
     pub tolerance: Option<u32>,
     pub low: u32,
 }
@@ -21,7 +21,7 @@ pub(super) struct Choice<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub unit: Option<u32>,
-    /// Whether no unit of the scope had an invalid page, so that the victim is outside the scope.
+    /// Whether the victim is outside the scope, because no unit of the scope had an invalid page.
     pub fell_back: bool,
 }
 
@@ -49,8 +49,7 @@ impl std::fmt::Debug for User {
 
 /// A victim rule of a user.
 pub trait UserVictim: Send + Sync {
-    /// Returns the index in [`VictimPool::units`] of the unit to collect; `None` to collect none
-    /// now.
+    /// Returns the unit to collect, as its index in [`VictimPool::units`]. `None` if no unit is to be collected now.
     fn choose(&mut self, pool: &VictimPool) -> Option<u32>;
 
     /// Returns the name in results.
@@ -69,11 +68,11 @@ pub struct VictimUnit {
     pub number: u32,
     /// Number of live pages.
     pub valid: u32,
-    /// Number of pages that were written; the others are unwritten.
+    /// Number of pages that were written. The other pages of the unit are unwritten.
     pub written: u32,
     /// Number of units of the group that were opened after this one.
     pub age: u32,
-    /// Class of the unit; `None` if moved pages of all classes share it.
+    /// Class of the unit; `None` if moved pages of several classes share it.
     pub class: Option<Class>,
     /// Whether the unit holds moved pages instead of host pages.
     pub survivors: bool,
@@ -92,17 +91,17 @@ pub struct VictimPool {
     pub units: Vec<VictimUnit>,
     /// Pages of a unit.
     pub pages: u32,
-    /// Class of the page that needs room; `None` if none waits.
+    /// Class of the page that needs room; `None` if no page waits for room.
     pub class: Option<Class>,
     /// The group.
     pub group: u32,
     /// Free units of the group.
     pub free: u32,
-    /// Number of free units at or below which the group collects.
+    /// Watermark: the group collects if at most this number of its units is free.
     pub low: u32,
     /// Pages that the host has written.
     pub clock: u64,
-    /// For each class, the number of units of the group in use.
+    /// For each class, the number of units of the group that are in use.
     pub in_use: Vec<u32>,
 }
 
@@ -115,7 +114,7 @@ impl AnyVictim {
         AnyVictim::User(User(victim))
     }
 
-    /// Returns the name of the user's rule; `None` if the setup's own rule is used.
+    /// Returns the name of the user's rule; `None` if the rule is that of the setup.
     pub fn name_of_own(&self) -> Option<&str> {
         match self {
             AnyVictim::Rule(_) => None,
@@ -123,8 +122,8 @@ impl AnyVictim {
         }
     }
 
-    /// Chooses a unit. Returns none if no closed unit of the group has an invalid page and room for
-    /// its live pages elsewhere.
+    /// Chooses a unit. Finds none if no closed unit of the group has an invalid page and live pages for which there
+    /// is room elsewhere.
     pub fn choose(&mut self, choice: &Choice) -> Found {
         let all = Closed::new(choice, false);
         let Some(least) = all.least_live() else {
@@ -168,8 +167,8 @@ impl AnyVictim {
     }
 }
 
-/// Returns the owner to which the live pages of an owner's units are moved, if the scheme does not
-/// place them itself.
+/// Returns the owner to which the live pages of another owner's units are moved, if the scheme does not place moved
+/// pages itself.
 pub(super) fn destination(classes: &Classes, survivors: Survivors, from: Owner) -> Owner {
     let Some(class) = classes.class_of(from) else {
         return from;
@@ -182,15 +181,14 @@ pub(super) fn destination(classes: &Classes, survivors: Survivors, from: Owner) 
     }
 }
 
-/// The closed units of a group whose live pages find room elsewhere, in the order of their opening;
-/// with a scope, only those within it.
+/// The closed units of a group whose live pages find room elsewhere, in the order of their opening. With a scope,
+/// only the units within it.
 struct Closed<'a> {
     choice: &'a Choice<'a>,
     scoped: bool,
     opened: &'a [u32],
     free_pages: u64,
-    /// Whether the live pages of one unit may go to so many classes that each class needs a new
-    /// unit.
+    /// Whether the live pages of one unit may be moved to so many classes that each class needs a new unit.
     scatters: bool,
 }
 
@@ -248,15 +246,15 @@ impl<'a> Closed<'a> {
         if self.scatters {
             return self.fits_scattered(unit);
         }
-        // One more free unit holds all.
+        // A single free unit has room for all live pages of the unit.
         u64::from(unit.live) <= self.free_pages || {
             let to = destination(classes, self.choice.survivors, unit.owner);
             u64::from(unit.live) <= self.free_pages + u64::from(units.left(*group, to))
         }
     }
 
-    /// Whether there is room for the live pages of a unit in whichever classes the scheme places
-    /// them. In the worst case, they overflow as many open units as possible.
+    /// Whether there is room for the live pages of a unit in whatever classes the scheme places them. In the worst
+    /// case, they overflow the largest possible number of open units.
     fn fits_scattered(&self, unit: &Unit) -> bool {
         let Asked {
             units,

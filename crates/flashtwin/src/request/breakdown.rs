@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use crate::units::Time;
 
-/// Defines [`Breakdown`] from the only list of its parts: for each its description, for people, and its name.
+/// Defines [`Breakdown`] from the only list of its parts. The list has a description and a name for each part.
 macro_rules! parts {
     ($($(#[doc = $text:literal])+ $name:ident,)+) => {
-        /// Parts of a response time. They sum to the whole, exactly, for every request.
+        /// Parts of a response time. For every request, they sum to exactly the response time.
         ///
-        /// A request of several pages carries the parts of the page that finished last: the one the host
-        /// waited for.
+        /// The parts of a request for several pages are those of the page that finished last, because the host waited
+        /// for that page.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Breakdown<T = Time> {
             $($(#[doc = $text])+ pub $name: T,)+
@@ -22,9 +22,9 @@ macro_rules! parts {
         impl Breakdown {
             /// Names of the parts, in the order of [`Breakdown::parts`].
             pub const NAMES: [&'static str; PARTS] = [$(stringify!($name)),+];
-            /// Names of the parts in logs, with the unit.
+            /// Names of the parts in logs, with the suffix of their unit.
             pub const KEYS: [&'static str; PARTS] = [$(concat!(stringify!($name), "_ps")),+];
-            /// Descriptions of the parts, in the same order.
+            /// Descriptions of the parts, in the order of [`Breakdown::parts`].
             pub const TEXTS: [&'static str; PARTS] = [$(concat!($($text),+).trim_ascii_start()),+];
         }
 
@@ -35,7 +35,7 @@ macro_rules! parts {
                 [$(self.$name),+]
             }
 
-            /// Takes the parts in the order of [`Breakdown::NAMES`].
+            /// Creates a breakdown from parts in the order of [`Breakdown::NAMES`].
             pub fn from_parts(parts: [T; PARTS]) -> Breakdown<T> {
                 let [$($name),+] = parts;
                 Breakdown { $($name),+ }
@@ -43,7 +43,7 @@ macro_rules! parts {
         }
 
         impl Breakdown {
-            /// Adds the parts before or after.
+            /// Adds the parts of another breakdown, such as those of an earlier or later period.
             #[inline(always)]
             pub(crate) fn add(&mut self, other: &Breakdown) {
                 $(self.$name += other.$name;)+
@@ -82,18 +82,18 @@ parts! {
 }
 
 impl Breakdown {
-    /// Places of the parts of the wait for a slot.
+    /// Positions of the parts of the wait for a slot, in the order of [`Breakdown::NAMES`].
     pub(crate) const SLOT: Range<usize> = 3..8;
 
-    /// Returns the whole wait for a buffer slot.
+    /// Returns the total time of waiting for a buffer slot.
     #[inline(always)]
     pub fn slot(&self) -> Time {
         let waiting = self.slot_order + self.slot_queue_host + self.slot_queue_gc;
         waiting + self.slot_transfer + self.slot_array
     }
 
-    /// Returns all waiting for garbage collection: of the request's own operation, and of the one
-    /// that freed its slot.
+    /// Returns the time of waiting for garbage collection. This is the wait of the request's own operation, and that
+    /// of the operation that freed its buffer slot.
     #[inline]
     pub fn gc(&self) -> Time {
         self.queue_gc + self.slot_queue_gc

@@ -12,67 +12,68 @@ use crate::units::Time;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Op {
-    /// Read `bytes` from `offset`.
+    /// Reads `bytes` from `offset` on.
     #[default]
     Read = 0,
-    /// Write `bytes` to `offset`.
+    /// Writes `bytes` from `offset` on.
     Write = 1,
-    /// Forget `bytes` from `offset` (discard, deallocate).
+    /// Discards the data of `bytes` from `offset` on (discard, deallocate).
     Trim = 2,
-    /// Complete once everything written before is on the medium. Carries no address.
+    /// Completes once all earlier writes are on the medium. Has no address.
     Flush = 3,
 }
 
-/// One host request. Addresses are bytes from the start of the device. The default is a read of no bytes.
+/// One request of a host. An address is a number of bytes from the start of the device. The default is a read of no
+/// bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Request {
-    /// Arrival at the device; for closed loops the driver sets it.
+    /// Time of arrival at the device. In a closed loop, the driver sets it.
     pub arrival: Time,
     /// First byte.
     pub offset: u64,
-    /// Length in bytes; 0 only for a flush.
+    /// Length in bytes. Only a flush has length 0.
     pub bytes: u64,
     /// Operation.
     pub op: Op,
-    /// Force unit access: a write that completes only once it is on the medium.
+    /// Force unit access: the write completes only when its data is on the medium.
     pub fua: bool,
-    /// Placement id of a write; devices without [`crate::placement`] ignore it.
+    /// Placement id of a write. Devices without [`crate::placement`] ignore it.
     pub placement: PlacementId,
 }
 
-/// Queues copy requests, so that their size matters; the placement id fits into bytes that were
-/// padding.
+/// Queues copy requests, so a request must stay small. The placement id is in bytes that would otherwise be padding.
 const _: () = assert!(size_of::<Request>() == 32);
 
 /// Status of a completed request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Status {
-    /// Done as asked.
+    /// The request was executed.
     #[default]
     Ok = 0,
-    /// The device has reached its end of life and takes no more writes.
+    /// The device has reached its end of life and accepts no more writes.
     ReadOnly = 1,
-    /// Data is lost: more members of an array failed than it can do without, or the die that held it is dead.
+    /// Data of the request is lost. Either more members of an array have failed than its redundancy permits, or the
+    /// data was on a die that is dead.
     Failed = 2,
 }
 
 /// A finished request.
 #[derive(Clone, Copy, Debug)]
 pub struct Completion {
-    /// The driver's own number for the request.
+    /// Number that the driver chose for the request.
     pub tag: u64,
     /// Operation of the request.
     pub op: Op,
     /// Status of the request.
     pub status: Status,
-    /// First byte of the request.
+    /// Address of the first byte of the request.
     pub offset: u64,
     /// Number of bytes of the request.
     pub bytes: u64,
-    /// Pages touched.
+    /// Number of pages of the request.
     pub pages: u32,
-    /// Pages of the request that were found in the buffer.
+    /// Number of pages of the request that were in the buffer.
     pub hits: u32,
     /// Time of arrival.
     pub arrival: Time,

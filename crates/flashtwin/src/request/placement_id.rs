@@ -1,18 +1,19 @@
 //! Placement ids, by which a host marks writes that belong together.
 
-/// Placement id of a write, or none. What an id names (a handle, a stream, a lifetime) depends on the device.
+/// Placement id of a write, or the mark for a write without an id. The device decides what an id stands for: a
+/// handle, a stream, or a lifetime.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct PlacementId(u16);
 
 impl PlacementId {
-    /// A write without an id.
+    /// Mark for a write without an id.
     pub const NONE: PlacementId = PlacementId(u16::MAX);
 
     /// The largest id.
     pub const MAX: u16 = u16::MAX - 1;
 
-    /// Returns the placement id of this number; `None` for 0xFFFF, which stands for no id.
+    /// Returns the placement id with this number; `None` for 0xFFFF, which is the mark for no id.
     pub const fn new(id: u16) -> Option<PlacementId> {
         if id > PlacementId::MAX {
             return None;
@@ -20,7 +21,7 @@ impl PlacementId {
         Some(PlacementId(id))
     }
 
-    /// Returns the number of the id; `None` if the write has no id.
+    /// Returns the number of the id; `None` if it is the mark for no id.
     #[inline]
     pub const fn get(self) -> Option<u16> {
         if self.0 == PlacementId::NONE.0 {

@@ -7,17 +7,16 @@ use crate::buffer::ChosenPolicy;
 use crate::component::{words, Kind, Parameter, Settings, Value};
 use crate::units::{saturating_u32, Time};
 
-/// Largest size: no device of 2^32 pages can use more.
+/// Largest size of a buffer. A device with 2^32 pages cannot use a larger one.
 const SIZE: u64 = 1 << 52;
 const BACKGROUND: Only = &[(Buffer::evict.name(), &[EvictMode::Background.name()])];
 
 words! {
-    /// When an access that needs a slot proceeds (D-2).
+    /// Time at which an access that needs a slot proceeds (D-2).
     pub enum EvictMode {
-        /// The access proceeds when the program of its victim has completed.
+        /// The access proceeds when its victim has been programmed.
         Blocking = "blocking",
-        /// The access proceeds immediately, as long as at most `background_depth` write-backs are
-        /// in flight.
+        /// The access proceeds immediately, provided that at most `background_depth` write-backs are in flight.
         Background = "background",
     }
 }
@@ -25,10 +24,10 @@ words! {
 words! {
     /// Treatment of requests that do not cover whole pages (D-1).
     pub enum Partial {
-        /// Round every request outwards to page boundaries.
+        /// Every request is extended to page boundaries.
         Round = "round",
-        /// With a buffer: keep a bitmap of valid sectors for each page. Without: transfer only the requested sectors.
-        /// The rest is read from flash when needed.
+        /// With a buffer, each page has a bitmap of its valid sectors. Without a buffer, only the requested sectors
+        /// are transferred. The other sectors are read from flash when they are needed.
         Sectors = "sectors",
     }
 }
@@ -65,7 +64,7 @@ section! {
         power_loss_protection: bool = "buffer.power_loss_protection", Kind::Bool, Some("false"), &[],
             "The buffer survives a power loss: a flush or FUA write completes once its data is in the buffer. Always the case with `cbm`, whose write buffer is non-volatile.", "ours";
     } and {
-        /// Whether the memory is non-volatile, which the policy of the device file determines. A policy that replaces
+        /// Whether the memory is non-volatile. This depends on the policy in the device file. A policy that replaces
         /// it at run time uses the same memory.
         non_volatile: bool = policy.entry().non_volatile;
     }
@@ -90,7 +89,8 @@ fn capacity(spec: &DeviceSpec) -> Option<Value> {
     Some(Value::Number(bytes))
 }
 
-/// Returns the read cache if the device has one, or if the policy has one by default.
+/// Returns the size of the read cache. `None` if the device has no read cache, and its policy does not have one by
+/// default either.
 fn read_cache(spec: &DeviceSpec) -> Option<Value> {
     let buffer = spec.buffer.as_ref()?;
     let key = Buffer::read_cache_pages.short_name();
@@ -100,8 +100,8 @@ fn read_cache(spec: &DeviceSpec) -> Option<Value> {
     is_written.then(|| Value::Number(pages.into()))
 }
 
-/// Returns a number of pages: the value itself, or a share of the capacity. A share is rounded down, but to no less
-/// than one page unless it is zero.
+/// Returns a number of pages. It is the value itself, or a share of the capacity. A share is rounded down, but to one
+/// page at least unless it is zero.
 fn share(value: &Value, capacity_pages: u32) -> u32 {
     match value {
         Value::Number(pages) => saturating_u32(*pages),

@@ -1,4 +1,4 @@
-//! A component chosen outside a device file: its name, and values of some of its parameters as text.
+//! A component that is chosen outside a device file: its name, and values of some of its parameters as text.
 
 use super::convert::{convert, wrong_value};
 use super::section::default_value;
@@ -6,11 +6,11 @@ use super::suggest::nearest;
 use super::tree::Node;
 use crate::component::{Chosen, Component, Kind, Settings};
 
-/// Returns the component called `name`, with the values of its parameters that `set` has; others
-/// have their defaults.
+/// Returns the component called `name`. Its parameters have the values in `set`; parameters that are not there have
+/// their defaults.
 ///
 /// # Errors
-/// The error names the wrong word, and the known words. `what` is the kind of component.
+/// The error has the wrong word, and the permitted words. `what` is the kind of component.
 pub(crate) fn choose(
     what: &str,
     among: &[Component],

@@ -1,4 +1,4 @@
-//! Converts a TOML value to a value of its key's kind, in base units, and back.
+//! Converts TOML values to values of a key's kind, in base units, and back.
 
 use std::ops::RangeInclusive;
 
@@ -11,10 +11,10 @@ use crate::component::{size, Kind, Value, AUTO, TEXT_MAX};
 const PS_PER_US: u64 = 1_000_000;
 const PS_PER_NS: u64 = 1_000;
 const FIGURE_MAX: u32 = 1_000_000_000;
-/// Largest number of page types: a cell has at most four bits.
+/// Largest number of page types. A cell has at most four bits.
 const PAGE_TYPES_MAX: usize = 4;
 
-/// Returns the message about a value that its key cannot have.
+/// Returns the error message for a value that the key cannot have.
 pub(super) fn wrong_value(kind: Kind, node: &Node) -> String {
     let mut message = format!("found {}; must be {kind}", node.show());
     if let Node::Str(word) = node {
@@ -41,7 +41,7 @@ pub(super) fn text(kind: Kind, value: &Value) -> String {
         (Kind::Nanos(_), Value::Number(ps)) => show(*ps, PS_PER_NS),
         (Kind::Size(_), Value::Number(bytes)) => quote(&size(*bytes)),
         (_, Value::Number(n)) => n.to_string(),
-        // Formats a float as the shortest text that reads back to the same number; a whole number has no point.
+        // A float is formatted as the shortest text that reads back to the same number. A whole number has no point.
         (_, Value::Float(x)) => x.to_string(),
         (_, Value::Numbers(times)) => match times[..] {
             [one] => show(one, PS_PER_US),
@@ -58,7 +58,7 @@ pub(super) fn quote(text: &str) -> String {
     toml::Value::String(text.into()).to_string()
 }
 
-/// Returns the value of a key in base units; `None` if the key cannot have it.
+/// Returns the value of a key in base units. `None` if the key cannot have this value.
 pub(super) fn convert(kind: Kind, node: &Node) -> Option<Value> {
     let number = |n: Option<u64>, min: u64, max: u64| {
         n.filter(|n| (min..=max).contains(n)).map(Value::Number)
@@ -127,7 +127,7 @@ fn whole(i: i64, range: RangeInclusive<u32>) -> Option<Value> {
     Some(Value::Float(n.into()))
 }
 
-/// Returns a time in picoseconds, rounded to the nearest.
+/// Returns a time in picoseconds, rounded to the nearest picosecond.
 fn time(node: &Node, ps_per_unit: u64) -> Option<u64> {
     match node {
         Node::Int(i) => u64::try_from(*i).ok()?.checked_mul(ps_per_unit),
@@ -136,7 +136,7 @@ fn time(node: &Node, ps_per_unit: u64) -> Option<u64> {
     }
 }
 
-/// Returns the bytes of a size such as `"32 MiB"`, `"4KiB"` or `"1GB"`.
+/// Returns the number of bytes of a size such as `"32 MiB"`, `"4KiB"` or `"1GB"`.
 pub(super) fn parse_size(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits_len = text.bytes().take_while(u8::is_ascii_digit).count();

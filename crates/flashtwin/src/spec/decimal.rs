@@ -1,7 +1,7 @@
 //! Exact decimal arithmetic on the numbers of a device file.
 //!
-//! A float stands for the shortest decimal that reads back to it, which is the text in the file. The decimal is
-//! scaled with integers. So `0.0002384` ms is exactly 238 400 ps, and 29 % of 100 blocks are 29 blocks.
+//! A float stands for the shortest decimal that reads back to it. This decimal is the text in the file. It is scaled
+//! with integers, so `0.0002384` ms is exactly 238 400 ps, and 29 % of 100 blocks are 29 blocks.
 
 /// How a fraction is rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,14 +10,14 @@ pub(super) enum Rounding {
     Down,
 }
 
-/// Returns `x * times / divide` as an integer; `None` if `x` is negative, not finite, or the result does not fit.
-/// `divide` is a power of ten up to 1000.
+/// Returns `x * times / divide` as an integer. `divide` is a power of ten up to 1000. `None` if `x` is negative or
+/// not finite, or if the result does not fit.
 pub(super) fn scale(x: f64, times: u64, divide: u64, rounding: Rounding) -> Option<u64> {
     if !x.is_finite() || x < 0.0 {
         return None;
     }
     let x = x.abs(); // -0.0
-                     // The text has at most 17 digits, so with `times` below 2^64 the numerator stays below 10^37.
+                     // The text has at most 17 digits. Since `times` is below 2^64, the numerator is below 10^37.
     let text = format!("{x:e}");
     let (mantissa, exponent) = text.split_once('e')?;
     let exponent: i32 = exponent.parse().ok()?;
@@ -33,7 +33,7 @@ pub(super) fn scale(x: f64, times: u64, divide: u64, rounding: Rounding) -> Opti
         let power = 10u128.checked_pow(shift.unsigned_abs())?;
         numerator = numerator.checked_mul(power)?;
     } else {
-        // Beyond 10^38 the quotient is below one half.
+        // If the divisor does not fit, it is above 10^38, and the quotient is below one half.
         match 10u128
             .checked_pow(shift.unsigned_abs())
             .and_then(|p| denominator.checked_mul(p))
@@ -53,7 +53,8 @@ pub(super) fn percent_of(count: u64, percent: f64) -> u64 {
     scale(percent, count, 100, Rounding::Down).unwrap_or(0)
 }
 
-/// Returns `units / per_unit` as the shortest decimal, without a point if it is whole. `per_unit` is a power of ten.
+/// Returns `units / per_unit` as the shortest decimal, without a point if it is a whole number. `per_unit` is a power
+/// of ten.
 pub(super) fn show(units: u64, per_unit: u64) -> String {
     let (whole, rest) = (units / per_unit, units % per_unit);
     if rest == 0 {

@@ -11,7 +11,7 @@ use crate::units::{narrow, saturating_u32, Time};
 pub const SECTOR_BYTES: u32 = 512;
 
 impl Setup {
-    /// Returns the setup of a device's buffer; one of no pages if the device has no buffer.
+    /// Returns the setup of a device's buffer. If the device has no buffer, the setup has no pages.
     pub fn of(spec: &DeviceSpec) -> Setup {
         let g = &spec.geometry;
         let buffer = spec.buffer.as_ref();
@@ -30,18 +30,18 @@ impl Setup {
 }
 
 impl DeviceSpec {
-    /// Returns the blocks of a plane that are hidden from the host.
+    /// Returns the number of blocks of a plane that are hidden from the host.
     pub fn reserved_blocks_per_plane(&self) -> u32 {
         let g = &self.geometry;
         saturating_u32(percent_of(g.blocks_per_plane.into(), g.reserve_percent))
     }
 
-    /// Returns the blocks of a plane that the host's pages fill.
+    /// Returns the number of blocks of a plane that the host's pages fill.
     pub fn usable_blocks_per_plane(&self) -> u32 {
         self.geometry.blocks_per_plane - self.reserved_blocks_per_plane()
     }
 
-    /// Returns the pages of a block that hold host data: all, or all except the summary page.
+    /// Returns the number of pages of a block that hold host data: all pages, or all except the summary page.
     pub fn data_pages_per_block(&self) -> u32 {
         self.geometry.pages_per_block - u32::from(self.ftl.summary_page)
     }
@@ -51,39 +51,39 @@ impl DeviceSpec {
         self.geometry.planes_per_chip * self.geometry.blocks_per_plane
     }
 
-    /// Returns the pages of a chip, including those that cannot hold host data.
+    /// Returns the number of pages of a chip, including those that cannot hold host data.
     pub fn physical_pages_per_chip(&self) -> u32 {
         self.blocks_per_chip() * self.geometry.pages_per_block
     }
 
-    /// Returns the pages of the device, including those that cannot hold host data.
+    /// Returns the number of pages of the device, including those that cannot hold host data.
     pub fn physical_pages(&self) -> u32 {
         self.geometry.chips * self.physical_pages_per_chip()
     }
 
-    /// Returns the bytes of all pages of the device, without spare bytes.
+    /// Returns the number of bytes of all pages of the device, without spare bytes.
     pub fn raw_bytes(&self) -> u64 {
         u64::from(self.physical_pages()) * u64::from(self.geometry.page_bytes)
     }
 
-    /// Returns the pages of one chip that the host sees.
+    /// Returns the number of pages of one chip that the host can address.
     pub fn pages_per_chip_exported(&self) -> u32 {
         let blocks = self.usable_blocks_per_plane() * self.geometry.planes_per_chip;
         blocks * self.data_pages_per_block()
     }
 
-    /// Returns the pages of the device that the host sees.
+    /// Returns the number of pages of the device that the host can address.
     pub fn exported_pages(&self) -> u32 {
         self.geometry.chips * self.pages_per_chip_exported()
     }
 
-    /// Returns the bytes of the device that the host sees.
+    /// Returns the number of bytes of the device that the host can address.
     pub fn exported_bytes(&self) -> u64 {
         u64::from(self.exported_pages()) * u64::from(self.geometry.page_bytes)
     }
 
-    /// Returns the bytes of the two page tables (logical to physical and back), with 4 bytes per entry. They are by
-    /// far most of the memory that a large device needs.
+    /// Returns the number of bytes of the two page tables (logical to physical, and back). An entry takes 4 bytes.
+    /// These tables are most of the memory that a large device needs.
     pub fn tables_bytes(&self) -> u64 {
         4 * (u64::from(self.exported_pages()) + u64::from(self.physical_pages()))
     }
@@ -101,8 +101,8 @@ impl DeviceSpec {
         }
     }
 
-    /// Returns how requests for part of a page are handled: set by the buffer, or by the FTL if there is no buffer
-    /// (D-97).
+    /// Returns how requests for parts of pages are handled. The buffer determines this, or the FTL if there is no
+    /// buffer (D-97).
     pub fn partial(&self) -> Partial {
         match (&self.buffer, self.ftl.partial, &self.nand) {
             (Some(buffer), ..) => buffer.partial,
@@ -117,7 +117,8 @@ impl DeviceSpec {
         self.geometry.page_bytes / SECTOR_BYTES
     }
 
-    /// Returns the number of free blocks at or below which a plane collects (pool = plane, with copy-back).
+    /// Returns the low watermark of a plane: a plane collects if at most this number of its blocks is free. Valid
+    /// with copy-back, where a pool is a plane.
     pub fn low_blocks_plane(&self) -> u32 {
         saturating_u32(percent_of(
             self.geometry.blocks_per_plane.into(),
@@ -125,7 +126,8 @@ impl DeviceSpec {
         ))
     }
 
-    /// Returns the number of free blocks at or below which a chip collects (pool = chip, without copy-back).
+    /// Returns the low watermark of a chip: a chip collects if at most this number of its blocks is free. Valid
+    /// without copy-back, where a pool is a chip.
     pub fn low_blocks_chip(&self) -> u32 {
         saturating_u32(percent_of(
             self.blocks_per_chip().into(),
@@ -133,13 +135,13 @@ impl DeviceSpec {
         ))
     }
 
-    /// Returns the GC watermark of a chip, in blocks, while no host operation waits.
+    /// Returns the GC watermark of a chip in blocks, for times at which no host operation waits.
     pub fn idle_blocks_chip(&self) -> u32 {
         let percent = self.gc.idle_percent.unwrap_or(self.gc.low_percent);
         saturating_u32(percent_of(self.blocks_per_chip().into(), percent))
     }
 
-    /// Whether GC moves pages inside the chip. If so, the pools are planes; otherwise, chips.
+    /// Whether GC moves pages inside the chip. If so, a pool is a plane, otherwise a chip.
     pub fn copy_back(&self) -> bool {
         match &self.nand {
             Nand::Msr(msr) => msr.copy_back,
@@ -147,7 +149,7 @@ impl DeviceSpec {
         }
     }
 
-    /// Returns the number of blocks that a pool keeps open at the same time: two if pages are separated (by
+    /// Returns the number of blocks that a pool has open at the same time. It is two if pages are separated (by
     /// `ftl.separation`, by CDA-GC's dispatcher, or by an SLC write cache), otherwise one.
     pub fn write_streams(&self) -> u32 {
         let one = self.ftl.separation == Separation::None
@@ -159,7 +161,7 @@ impl DeviceSpec {
         }
     }
 
-    /// Returns the share of parity and metadata that is counted in addition to the pages programmed.
+    /// Returns the share of parity and metadata, which is counted in addition to programmed pages.
     pub fn media_overhead(&self) -> Ppm {
         self.nand
             .modern()
@@ -171,13 +173,14 @@ impl DeviceSpec {
         self.nand.modern()?.slc_cache.as_ref()
     }
 
-    /// Returns the largest number of blocks of a chip in SLC mode.
+    /// Returns the largest number of blocks of a chip that may be in SLC mode.
     pub fn slc_blocks_chip(&self) -> u32 {
         let percent = self.slc_cache().map_or(0.0, |cache| cache.percent);
         saturating_u32(percent_of(self.blocks_per_chip().into(), percent))
     }
 
-    /// Returns the data pages of the second block that a pool keeps open. If it is in SLC mode, these are whole rows.
+    /// Returns the number of data pages of the second block that a pool has open. In SLC mode, it is a whole number
+    /// of rows.
     pub fn hot_pages_per_block(&self) -> u32 {
         let data_pages = self.data_pages_per_block();
         match &self.nand {
@@ -195,7 +198,8 @@ impl DeviceSpec {
         policy.any(|entry| entry.separates)
     }
 
-    /// Returns where GC moves pages if the buffer policy separates them; the cold open block on other devices.
+    /// Returns where GC moves pages, if the buffer policy separates them. On other devices, returns the cold open
+    /// block.
     pub fn moves(&self) -> Moves {
         match self.policy_separates() {
             true => self.gc.moves,
@@ -203,8 +207,8 @@ impl DeviceSpec {
         }
     }
 
-    /// Returns the number of consecutive pages of a block that one program takes: a flash page in each of the planes
-    /// that work together.
+    /// Returns the number of consecutive pages of a block that one program writes. The program writes a flash page in
+    /// each of the planes that work together.
     pub fn pages_per_program(&self) -> u32 {
         match &self.nand {
             Nand::Msr(_) => 1,
@@ -212,7 +216,8 @@ impl DeviceSpec {
         }
     }
 
-    /// Returns the number of logical pages in a flash page; 0 if it is not whole, which the check refuses.
+    /// Returns the number of logical pages in a flash page. Returns 0 if it is not a whole number; the check then
+    /// refuses the device.
     pub fn flash_page_pages(&self) -> u32 {
         let (flash_page, page) = (self.geometry.flash_page_bytes, self.geometry.page_bytes);
         match flash_page.is_multiple_of(page) {
@@ -226,7 +231,7 @@ impl DeviceSpec {
         self.summary_transfer() * u64::from(self.sectors_per_page())
     }
 
-    /// Returns the time to transfer a sector between controller and chip; a summary page transfers one sector.
+    /// Returns the time to transfer a sector between controller and chip. A summary page is one sector.
     pub fn summary_transfer(&self) -> Time {
         let bytes = u64::from(SECTOR_BYTES + self.geometry.spare_bytes_per_sector);
         self.timing.transfer_per_byte * bytes

@@ -1,10 +1,10 @@
-//! Errors of a device file, printed like a compiler's messages.
+//! Errors of a device file. They are formatted like the messages of a compiler.
 
 use std::fmt;
 
-/// All errors of a device file, in file order; never empty.
+/// All errors of a device file, in file order. There is at least one.
 ///
-/// Prints one line for each problem: `devices/x.toml:12:1: buffer.capcity: unknown key; did you mean
+/// The text has one line for each problem: `devices/x.toml:12:1: buffer.capcity: unknown key; did you mean
 /// "capacity"?`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecError {
@@ -17,7 +17,7 @@ pub struct SpecError {
 pub struct Problem {
     /// Location of the problem.
     pub place: Place,
-    /// Dotted key, as in `buffer.capacity`; empty when the file is not TOML.
+    /// Dotted key, as in `buffer.capacity`. Empty if the file is not TOML.
     pub key: String,
     /// The value found, and what is allowed.
     pub message: String,
@@ -61,7 +61,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Makes a text from a file or a command line part of a message: without control characters, and shortened.
+/// Prepares a text from a file or a command line for use in a message: removes control characters, and shortens it.
 fn one_line(text: &str) -> String {
     const CHARS_MAX: usize = 300;
     let mut line = String::new();

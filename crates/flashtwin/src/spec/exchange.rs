@@ -1,5 +1,5 @@
-//! Another policy, or other values of the policy's keys, for the buffer of a running device
-//! (D-144). Names and values are given as in a device file.
+//! Another policy for the buffer of a running device, or other values for the keys of its policy (D-144). Names and
+//! values are given as in a device file.
 
 use super::convert::text;
 use super::error::{Place, Problem, SpecError};
@@ -9,9 +9,9 @@ use super::{ArraySpec, Buffer, DeviceSpec};
 use crate::buffer::ChosenPolicy;
 
 impl DeviceSpec {
-    /// Returns the policy called `name` for the device's buffer. `settings` are keys of policies with their values,
-    /// such as `("buffer.window", "0.1")`. Keys that are not given have their defaults, not the values of the present
-    /// policy.
+    /// Returns the policy called `name` for the device's buffer. `settings` has keys of policies with their values,
+    /// such as `("buffer.window", "0.1")`. Keys that are not in `settings` have their defaults, not the values of the
+    /// present policy.
     ///
     /// # Errors
     /// Fails if there is no buffer, or if the policy or a key is unknown or invalid for this buffer.
@@ -53,11 +53,11 @@ impl Buffer {
         settings.collect()
     }
 
-    /// Returns the keys of the policy, with the given values for the given keys and the present
-    /// values for the others.
+    /// Returns all keys of the policy with values. Keys that are given have the given values, and others their
+    /// present values.
     ///
     /// # Errors
-    /// Fails if a key is not one of the policy's.
+    /// Fails if a given key is not a key of the policy.
     pub fn changed_settings(
         &self,
         changes: &[(&str, &str)],
@@ -83,7 +83,7 @@ impl Buffer {
     }
 }
 
-/// Returns the policy of that name. `build` makes the buffer from the keys that are to be set.
+/// Returns the policy called `name`. `build` creates the buffer from the keys to set.
 fn other(
     buffer: Option<&Buffer>,
     name: &str,
@@ -102,7 +102,7 @@ fn other(
             return Err(refused(key, value, message));
         }
     }
-    // The read cache keeps its size. CBM would otherwise get one by default.
+    // The read cache must keep its size. CBM would otherwise have a read cache of its default size.
     let read_cache = buffer.read_cache_pages.to_string();
     let mut set: Vec<(&str, &str)> = of_policies().map(|doc| (doc.key, "none")).collect();
     set.extend([

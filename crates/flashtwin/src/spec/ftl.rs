@@ -21,9 +21,9 @@ const MODERN_BLOCKS: Only = &[
 words! {
     /// Assignment of pages to chips (D-3).
     pub enum Placement {
-        /// chip = (page / stride) mod chips, permanently.
+        /// Static placement: a page is always on chip (page / stride) mod chips.
         Static = "static",
-        /// Every write goes to the next chip of a round robin, channel first.
+        /// Dynamic placement: each write goes to the next chip in turn. Successive chips are on different channels.
         Dynamic = "dynamic",
     }
 }
@@ -31,11 +31,12 @@ words! {
 words! {
     /// Pages that are written to open blocks of their own.
     pub enum Separation {
-        /// The FTL separates no pages; the buffer policy may still separate hot pages from cold ones.
+        /// The FTL does not separate pages. The buffer policy may still separate hot pages from cold ones.
         None = "none",
         /// Pages that GC moves are separated from those that the host writes.
         Gc = "gc",
-        /// The first logical pages, `region_percent` of all, are separated from the others, also when GC moves them.
+        /// The first logical pages, `region_percent` of all, are separated from the others. They stay separate when
+        /// GC moves them.
         Region = "region",
     }
 }
@@ -86,8 +87,8 @@ fn mappings() -> Vec<Component> {
 }
 
 impl Field for Mapping {
-    /// Returns the mapping with its parameters; those not given are computed from the chip. Numbers larger than any
-    /// chip can have are reduced: the check then rejects them.
+    /// Returns the mapping with its parameters. Parameters that are not given are computed from the chip. Numbers
+    /// larger than any chip can have are reduced, and the check then refuses them.
     fn read(v: &Values, key: &Key<Mapping>) -> Mapping {
         let g = Geometry::from_values(v);
         let name: String = v.setting(key);
@@ -128,7 +129,7 @@ impl Field for Mapping {
 }
 
 words! {
-    /// Unit that is opened, collected and erased.
+    /// Unit of flash that is opened, collected and erased.
     pub enum Granularity {
         /// An erase block of a die.
         Block = "block",
@@ -148,15 +149,15 @@ words! {
 }
 
 words! {
-    /// Open block to which GC moves pages, on a device whose buffer policy separates hot pages from cold ones
+    /// Open block to which GC moves pages. Used on devices whose buffer policy separates hot pages from cold ones
     /// (D-220).
     pub enum Moves {
         /// Moved pages go to the cold open block.
         Cold = "cold",
-        /// Moved pages go to the open block of the victim's kind, hot or cold.
+        /// A moved page goes to the hot open block if its victim block is hot, otherwise to the cold one.
         Victim = "victim",
-        /// A moved page goes to the open block of the class that the policy assigns to it when it
-        /// is moved.
+        /// A moved page goes to the hot open block if the policy classifies it as hot when it is moved, otherwise to
+        /// the cold one.
         Class = "class",
     }
 }

@@ -1,4 +1,4 @@
-//! The front end before the flash: the host's queues, the link, the controller's processor.
+//! The front end in front of the flash: the host's queues, the link, and the controller's processor.
 
 use super::section::{section, Only, Values};
 use super::{DeviceSpec, STEP_US, TRANSFER_NS};
@@ -14,7 +14,7 @@ words! {
     pub enum Assign {
         /// Requests go to the queues in turn (round robin).
         Turn = "turn",
-        /// Reads go to the first half of the queues and all other requests to the second half, each in round robin.
+        /// Reads go to the first half of the queues in turn, and all other requests to the second half in turn.
         Kind = "kind",
     }
 }
@@ -60,21 +60,20 @@ section! {
 }
 
 impl Host {
-    /// Returns the numbers of urgent, high-priority and medium-priority queues. These are the first
-    /// queues, in this order; the others have low priority. Without weighted round robin, all
-    /// queues have low priority.
+    /// Returns the numbers of urgent, high-priority and medium-priority queues. These queues are the first ones, in
+    /// this order. The others have low priority. Without weighted round robin, all queues have low priority.
     pub fn classes(&self) -> [u32; 3] {
         [self.urgent_queues, self.high_queues, self.medium_queues]
     }
 
-    /// Returns the commands per round of the high-, medium- and low-priority queues.
+    /// Returns the number of commands per round of the high-, medium- and low-priority queues.
     pub fn weights(&self) -> [u32; 3] {
         [self.high_weight, self.medium_weight, self.low_weight]
     }
 }
 
 impl Default for Host {
-    /// Returns one queue without limits.
+    /// Returns a host with one queue and no limits.
     fn default() -> Host {
         Host::from_values(&Values::default())
     }

@@ -1,8 +1,8 @@
-//! The tables of all keys. The reader checks files against them, unknown keys get suggestions from them, and
+//! The tables of all keys. Files are checked against them, unknown keys get suggestions from them, and
 //! `docs/devices.md` and `flashtwin device show` print them.
 //!
 //! Keys are declared in their sections (`section.rs`). Parameters of policies, rules and layers are declared in the
-//! files of these components (`crate::component`). This file combines them.
+//! files of these components (`crate::component`). This file combines both.
 
 use std::sync::LazyLock;
 
@@ -60,21 +60,21 @@ pub fn keys() -> &'static [KeyDoc] {
         let declared = ROWS.iter().copied().flatten().flat_map(with_components);
         let all = declared.chain(of_policies()).chain(FIGURES.iter().copied());
         let mut all: Vec<KeyDoc> = all.collect();
-        // `nand.backend` is declared together with the whole device, so the rows must be sorted.
+        // `nand.backend` is declared with the device, not in its section. The rows are therefore sorted by section.
         all.sort_by_key(|doc| SECTIONS.iter().position(|name| *name == section_of(doc)));
         all
     });
     &KEYS
 }
 
-/// Returns the documentation of a key. If the key chooses among components, it includes their names and descriptions,
-/// and is followed by their parameters.
+/// Returns the documentation of a key. If the key chooses among components, the text includes the names and
+/// descriptions of these, and the keys of their parameters follow.
 pub(super) fn with_components<R>(row: &Row<R>) -> Vec<KeyDoc> {
     let (doc, components) = (&row.doc, (row.among)());
     if components.is_empty() {
         return vec![*doc];
     }
-    // Leaks the text, because a static table lives as long as the program.
+    // The text is leaked, because a static table lives as long as the program.
     let names: Vec<&str> = components.iter().map(|component| component.name).collect();
     let with_line = components.iter().filter(|c| !c.line.is_empty());
     let lines = with_line.map(|c| format!(" `{}`: {}.", c.name, c.line));
@@ -123,7 +123,7 @@ fn of_policies() -> Vec<KeyDoc> {
 /// A parameter with the components that have it.
 struct Shared {
     parameter: &'static Parameter,
-    /// Description; if the components' descriptions differ, all of them.
+    /// Description of the parameter. If the descriptions of the components differ, all of them.
     doc: String,
     names: Vec<&'static str>,
 }
@@ -150,8 +150,8 @@ fn shared(all: impl Iterator<Item = (&'static Parameter, &'static str)>) -> Vec<
 }
 
 impl Shared {
-    /// Returns the parameter as a key whose condition is that `selector` chooses one of its components; `more` is a
-    /// further condition.
+    /// Returns the parameter as a key. Its condition is that `selector` chooses one of the components that have the
+    /// parameter. `more` is another condition.
     fn row(self, selector: &'static str, more: Option<Condition>) -> KeyDoc {
         let Parameter {
             key,
@@ -162,7 +162,7 @@ impl Shared {
         } = *self.parameter;
         let mut only: Vec<Condition> = vec![(selector, self.names.leak())];
         only.extend(more);
-        // Leaks the texts, because a static table lives as long as the program.
+        // The texts are leaked, because a static table lives as long as the program.
         KeyDoc {
             key: format!("{}.{key}", split(selector).0).leak(),
             kind,
@@ -174,7 +174,7 @@ impl Shared {
     }
 }
 
-/// Returns the keys that are parameters of the policy called `name`; for GCaR, the keys that the filter adds.
+/// Returns the keys that are parameters of the policy called `name`. For GCaR, returns the keys that the filter adds.
 pub fn policy_keys(name: &str) -> Vec<&'static KeyDoc> {
     let of_filter = |doc: &&KeyDoc| {
         let mut names = ChosenPolicy::base_names();
@@ -190,7 +190,7 @@ pub fn policy_keys(name: &str) -> Vec<&'static KeyDoc> {
 /// The key that names the policy.
 pub(super) const POLICY: &str = Buffer::policy.name();
 
-/// In the conditions of a key, stands for every policy filtered by GCaR.
+/// Word in the conditions of a key that stands for every policy filtered by GCaR.
 const ANY_GCAR: &str = "gcar-*";
 
 impl KeyDoc {
@@ -199,15 +199,15 @@ impl KeyDoc {
         self.only.iter().any(|(selector, _)| *selector == POLICY)
     }
 
-    /// Whether the key's conditions on the policy are met by this policy. A filtered policy also has the parameters
-    /// of its base.
+    /// Whether a policy meets the key's conditions on the policy. A filtered policy also has the parameters of its
+    /// base policy.
     pub fn is_for_policy(&self, name: &str) -> bool {
         let mut conditions = self.only.iter().filter(|(s, _)| *s == POLICY);
         conditions.all(|(selector, wanted)| is_met(selector, wanted, name))
     }
 }
 
-/// Whether the value of a selector is one of the wanted ones.
+/// Whether the value of a selector is one of the `wanted` values.
 pub(super) fn is_met(selector: &str, wanted: &[&str], value: &str) -> bool {
     if wanted.contains(&value) {
         return true;
@@ -229,7 +229,7 @@ pub(super) fn row<R>(rows: &'static [&[Row<R>]], key: &str) -> Option<&'static R
     rows.find(|row| row.doc.key == key)
 }
 
-/// Whether all selectors of a key have values with which the key has a meaning.
+/// Whether the key has a meaning for `spec`: all selectors have values with which it does.
 pub(super) fn has_meaning<R>(rows: &'static [&[Row<R>]], spec: &R, doc: &KeyDoc) -> bool {
     doc.only.iter().all(|(selector, wanted)| {
         let value = row(rows, selector).and_then(|row| (row.write)(spec));
@@ -296,7 +296,7 @@ mod tests {
                 for name in values.iter().filter(|_| *selector == POLICY) {
                     assert!(*name == ANY_GCAR || ChosenPolicy::is_name(name), "{name}");
                 }
-                // The reader decides a selector before the keys that depend on it.
+                // A selector must be known before the keys that depend on it are read.
                 assert!(keys().iter().any(|d| d.key == *selector), "{selector}");
                 assert!(!values.is_empty());
             }

@@ -1,11 +1,11 @@
 //! Specification of a device: geometry, timing, over-provisioning, policies.
 //!
-//! A [`DeviceSpec`] is read from TOML and checked as a whole; it contains only data. The unit of every number is in
-//! its type or at the end of its name.
+//! A [`DeviceSpec`] is read from TOML and checked as a whole. It contains only data. The unit of every number is part
+//! of its type or of its name.
 //!
-//! A key is declared once, in its section (`geometry.rs`, `host.rs`, `nand.rs`, `ftl.rs`, `buffer.rs`,
-//! `published.rs`, `array/mod.rs`); `section.rs` describes how. `keys.rs` has the tables of all keys, `read.rs` reads
-//! a spec from text, `write.rs` writes it, and `check/` has the conditions between keys.
+//! A key is declared once, in the file of its section (`geometry.rs`, `host.rs`, `nand.rs`, `ftl.rs`, `buffer.rs`,
+//! `published.rs`, `array/mod.rs`). `section.rs` describes how. `keys.rs` has the tables of all keys. `read.rs` reads
+//! a specification from text, `write.rs` writes it, and `check/` has the conditions between keys.
 
 #![warn(
     clippy::cast_possible_truncation,
@@ -70,7 +70,7 @@ use section::{section, Only};
 
 /// Largest count that a key may have.
 const U32: u32 = u32::MAX - 1;
-/// Largest duration of a flash step or of a request's overhead: one second. Real ones stay below 20 ms.
+/// Largest duration of a flash step, or of a request's overhead: one second. Real durations are below 20 ms.
 const STEP_US: u32 = 1_000_000;
 /// Largest transfer time of a byte or a sector: one millisecond.
 const TRANSFER_NS: u32 = 1_000_000;
@@ -84,7 +84,7 @@ const MODERN_PAGE: Only = &[MODERN[0], PAGE[0]];
 const MSR_PAGE: Only = &[(DeviceSpec::nand.name(), &[Backend::Msr.name()]), PAGE[0]];
 
 section! {
-    /// A whole device, checked. Build one with [`DeviceSpec::parse`].
+    /// A device whose settings have been checked. [`DeviceSpec::parse`] creates one.
     pub struct DeviceSpec(v) in (spec: DeviceSpec => Some(spec)) {
         name: String = "name", Kind::Name, None, &[],
             "Short name of the device, printed with every result.", "ours";

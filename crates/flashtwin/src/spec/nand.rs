@@ -7,7 +7,7 @@ use crate::component::{words, FromSetting, Kind, Value};
 use crate::units::{saturating_u32, Time};
 
 words! {
-    /// Values of `nand.backend`; [`Nand`] adds their parameters.
+    /// Values of `nand.backend`. [`Nand`] has the same variants with their parameters.
     pub(super) enum Backend {
         /// Stands for [`Nand::Msr`].
         Msr = "msr",
@@ -19,9 +19,9 @@ words! {
 /// The flash back end.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Nand {
-    /// The element model of the MSR SSD extension, which reproduces that reference exactly.
+    /// The element model of the MSR SSD extension. It reproduces this reference exactly.
     Msr(MsrNand),
-    /// Channels shared by dies; GC as queued operations.
+    /// The back end in which dies share channels, and GC consists of queued operations.
     Modern(ModernNand),
 }
 
@@ -59,7 +59,7 @@ impl Field for Nand {
 }
 
 words! {
-    /// Mapping of blocks to planes (the reference's "plane block mapping", whose value 2 is broken).
+    /// Mapping of blocks to planes. The reference calls it "plane block mapping"; its value 2 does not work.
     pub enum PlaneMapping {
         /// The reference's value 1: plane = block / blocks_per_plane.
         Concatenated = "concatenated",
@@ -69,7 +69,8 @@ words! {
 }
 
 words! {
-    /// Planes that may take a write (the reference's "allocation pool logic", whose value 0, gangs, is not modelled).
+    /// Planes to which a page may be written. The reference calls this "allocation pool logic"; its value 0, gangs,
+    /// is not modelled.
     pub enum AllocationPool {
         /// The reference's value 1: any plane of the chip.
         Chip = "chip",
@@ -96,7 +97,7 @@ section! {
 }
 
 words! {
-    /// Bits of a flash cell. The pages of a block have one type for each bit.
+    /// Bits of a flash cell. A block has one type of pages for each bit.
     pub enum Cell {
         /// One bit.
         Slc = "slc",
@@ -116,7 +117,7 @@ impl Cell {
     }
 }
 
-/// A share in parts per million. Device files have it in percent.
+/// A share in parts per million. In device files, it is given in percent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ppm(pub u32);
 

@@ -1,5 +1,5 @@
-//! Makes a placement setup from words such as `units=8 unit_pages=4 handles=ii,ii low=2`, and lists
-//! the components that the words may choose.
+//! Creates a placement setup from words such as `units=8 unit_pages=4 handles=ii,ii low=2`. Lists the components that
+//! the words may choose.
 
 use super::{choose, DeviceSpec};
 use crate::component::{Chosen, Word};
@@ -8,8 +8,8 @@ use crate::placement::{
     components, handles, namespace, Choice, FreeUnit, Setup, SetupError, Survivors,
 };
 
-/// The words of a setup: each with its name, the text of its default, and its meaning. Parameters
-/// of the scheme, the victim rule and the scope are further words.
+/// The words of a setup: the name of each, the text of its default, and its meaning. Parameters of the scheme, the
+/// victim rule and the scope are words, too.
 pub const PLACEMENT_WORDS: &[(&str, &str, &str)] = &[
     ("units", "8", "units of a group"),
     ("unit_pages", "4", "pages of a unit"),
@@ -30,21 +30,21 @@ pub const PLACEMENT_WORDS: &[(&str, &str, &str)] = &[
 ];
 
 impl Choice {
-    /// Returns the component of this name with the values of its parameters that `set` has; the
-    /// others have their defaults.
+    /// Returns the component of this name. Its parameters have the values in `set`; parameters that are not there
+    /// have their defaults.
     ///
     /// # Errors
-    /// The error names the wrong word, and the known words.
+    /// The error has the wrong word, and the permitted words.
     pub fn choose(self, name: &str, set: &[(String, String)]) -> Result<Chosen, String> {
         choose(self.word(), &components(self), name, set)
     }
 }
 
 impl Setup {
-    /// Makes a setup from the given words; words that are not given have their defaults.
+    /// Creates a setup from the given words. Words that are not given have their defaults.
     ///
     /// # Errors
-    /// The error names the wrong word, its value, and the permitted values.
+    /// The error has the wrong word, its value, and the permitted values.
     pub fn of_words(words: &[(String, String)]) -> Result<Setup, SetupError> {
         let reader = Reader { words };
         let victims = Choice::Victim;
@@ -109,8 +109,8 @@ impl Setup {
         })
     }
 
-    /// Returns the sizes of a device as words of a setup. A unit is one block of every die, whether
-    /// or not the device collects these blocks together.
+    /// Returns the sizes of a device as words of a setup. A unit is one block of every die, even if the device does
+    /// not collect these blocks together.
     pub fn device_words(spec: &DeviceSpec) -> Vec<(String, String)> {
         let shape = Shape::of(spec, false);
         let words = [
@@ -129,7 +129,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Returns the text of a word, or of its default.
+    /// Returns the text of a word. If the word is not given, returns the text of its default.
     fn text(&self, key: &str) -> &'a str {
         let given = self.words.iter().rfind(|(word, _)| word == key);
         let of_table = || PLACEMENT_WORDS.iter().find(|(word, ..)| *word == key);
@@ -180,8 +180,7 @@ impl<'a> Reader<'a> {
 mod tests {
     use super::*;
 
-    /// Each word has one meaning: no parameter has the name of another parameter, or of a word of
-    /// the setup.
+    /// Each word has one meaning. No parameter may have the name of another parameter, or of a word of the setup.
     #[test]
     fn words_and_parameters_have_names_of_their_own() {
         let mut seen: Vec<(&str, &str)> = PLACEMENT_WORDS

@@ -13,8 +13,8 @@ section! {
             "Source of the figures of this section.", "ours",
             write source(&spec.published);
     } and {
-        /// Names and values, in the order of the keys. A name that ends in `_min` or `_max` gives a bound of the
-        /// figure before it.
+        /// Names and values of the figures, in the order of the keys. A name that ends in `_min` or `_max` is a bound
+        /// of the figure before it.
         figures: Vec<(&'static str, f64)> = figures(v);
     }
 }
@@ -27,7 +27,7 @@ impl Published {
     }
 }
 
-/// Returns the source, which is only written if there are figures.
+/// Returns the source, which is written only if there are figures.
 fn source(published: &Published) -> Option<Value> {
     (*published != Published::default()).then(|| Value::Text(published.source.clone()))
 }
@@ -40,7 +40,7 @@ fn figures(v: &Values) -> Vec<(&'static str, f64)> {
     FIGURES.iter().filter_map(given).collect()
 }
 
-/// Rows of figures, all of the same kind, from key, description and source.
+/// Creates rows of figures. All are of the same kind. A row is given as key, description and source.
 macro_rules! figures {
     ($($key:literal, $doc:literal, $from:literal;)+) => {
         &[$(KeyDoc {

@@ -13,19 +13,20 @@ use crate::buffer::ChosenPolicy;
 use crate::component::Kind;
 
 impl DeviceSpec {
-    /// Reads and checks a device file; `origin` names it in messages.
+    /// Reads and checks a device file. Messages name it by `origin`.
     ///
     /// # Errors
-    /// Fails if the text is not TOML, or if a key or value is wrong; the message has all of them, each with its line.
+    /// Fails if the text is not TOML, or if a key or value is wrong. The message lists all problems, each with its
+    /// line.
     pub fn parse(toml_text: &str, origin: &str) -> Result<DeviceSpec, SpecError> {
         Self::with_overrides(toml_text, origin, &[])
     }
 
-    /// Works like [`DeviceSpec::parse`], after setting dotted keys to values in TOML syntax or as bare words:
-    /// `("buffer.capacity", "32MiB")`.
+    /// Reads a device file as [`DeviceSpec::parse`] does, after setting dotted keys. Their values are in TOML syntax,
+    /// or bare words: `("buffer.capacity", "32MiB")`.
     ///
-    /// The value `none` removes a key or a section (`("buffer", "none")`). If an override changes a selector such as
-    /// the policy or the back end, keys of the file may lose their meaning; these are dropped. In the file itself,
+    /// The value `none` removes a key or a section (`("buffer", "none")`). If an override changes a selector, such as
+    /// the policy or the back end, keys of the file may lose their meaning. Such keys are dropped. Without overrides,
     /// keys without meaning are errors.
     ///
     /// # Errors
@@ -41,11 +42,11 @@ impl DeviceSpec {
     }
 }
 
-/// Returns a setting given as text as an entry of the tree.
+/// Converts a setting that is given as text to an entry of the tree.
 pub(super) fn given<'a>(key: &'a str, text: &str) -> (&'a str, Entry) {
     let key = key.trim();
     let node = match find(key).map(|doc| doc.kind) {
-        // Values of word keys are words, even `true` or `1`.
+        // The values of keys for names and texts are words, even if they look like `true` or `1`.
         Some(Kind::Name | Kind::Text) if !text.trim().starts_with(['"', '\'']) => {
             Node::Str(text.into())
         }
@@ -72,7 +73,7 @@ pub(super) fn from_tree(
     Ok(spec)
 }
 
-/// Returns the values of the tree with overrides applied. Each value is checked by itself.
+/// Returns the values of the tree, with overrides applied. Each value has been checked individually.
 pub(super) fn read(
     tree: &mut Tree,
     mut overrides: Vec<(&str, Entry)>,
@@ -110,7 +111,7 @@ fn apply(tree: &mut Tree, overrides: Vec<(&str, Entry)>) -> Result<(), SpecError
         tree.set(key, entry);
         set.push(key);
     }
-    // Keys of the file that lose their meaning because an override changed a selector.
+    // These keys of the file lose their meaning, because an override changed a selector.
     let dropped: Vec<&str> = keys()
         .iter()
         .filter(|doc| {
@@ -126,7 +127,7 @@ fn apply(tree: &mut Tree, overrides: Vec<(&str, Entry)>) -> Result<(), SpecError
     Ok(())
 }
 
-/// Whether `none` is a value of the key that differs from its default.
+/// Whether `none` is a value of the key, and not its default.
 fn has_none(doc: &KeyDoc) -> bool {
     let is_default = doc
         .default
@@ -156,12 +157,12 @@ impl Table<'_> {
                     None => return false,
                 },
             };
-            // A wrong selector is reported by itself, not as the reason for others.
+            // A selector with a wrong value is reported itself. It is no reason to report other keys.
             self.is_word(selector, value) && !is_met(selector, wanted, value)
         })
     }
 
-    /// Whether a selector of this key is missing or wrong.
+    /// Whether a selector of this key is missing or has a wrong value.
     fn undecided(&self, doc: &KeyDoc) -> bool {
         let mut selectors = doc.only.iter().map(|(selector, _)| selector);
         selectors.any(
@@ -182,7 +183,7 @@ impl Table<'_> {
         }
     }
 
-    /// Reads a key. Adds its value to `values`, or returns the error message.
+    /// Reads a key, and adds its value to `values`. If that fails, returns the error message.
     pub fn read(&self, doc: &KeyDoc, default: Option<&str>, values: &mut Values) -> Option<String> {
         let value = match (self.tree.get(doc.key), self.unmet(doc)) {
             (Some(entry), None) => match convert(doc.kind, &entry.node) {
@@ -209,8 +210,8 @@ impl Table<'_> {
         None
     }
 
-    /// Reports `geometry.channels` on `msr`, where each chip has its own pins, unless there are as many channels as
-    /// chips.
+    /// Reports `geometry.channels` on `msr`, where each chip has its own pins. It is permitted if there are as many
+    /// channels as chips.
     fn channels_on_msr(&self, entry: &Entry) -> Option<String> {
         let chips = self.tree.get(Geometry::chips.name());
         if chips.map(|chips| &chips.node) == Some(&entry.node) {
@@ -254,11 +255,11 @@ fn words_or(words: &[&str]) -> String {
         .join(" or ")
 }
 
-/// Returns all keys that have a meaning for this device, with the value from the file or the default.
+/// Returns all keys that have a meaning for this device. Each has the value from the file, or its default.
 fn values(tree: &Tree) -> Result<Values, SpecError> {
     let table = Table { tree, keys: keys() };
     let mut problems = unknown(tree);
-    // If keys are misspelt, missing keys are not reported: a missing key may be one of the misspelt ones.
+    // If a key is misspelt, missing keys are not reported, because the misspelt key may be one of these.
     let misspelt = !problems.is_empty();
     let mut values = Values::default();
     let policy = match tree.get(POLICY).map(|entry| &entry.node) {
@@ -299,7 +300,7 @@ fn unknown(tree: &Tree) -> Vec<Problem> {
                 "" => name.clone(),
                 section => format!("{section}.{name}"),
             };
-            // A root key with a dot in its name, and a key in the section `[""]`, are not the dotted key.
+            // A key of the root with a dot in its name is not the dotted key. Neither is a key in the section `[""]`.
             if find(&key).is_some_and(|doc| split(doc.key) == (section, name)) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Declaration of a section of keys. From one declaration per key, [`section!`] creates the field, the row of the
+//! Declaration of a section of keys. From the declaration of a key, [`section!`] creates the field, the row of the
 //! documentation, the reader and the writer.
 
 use std::collections::BTreeMap;
@@ -11,10 +11,10 @@ use super::tree::{split, Node};
 use crate::component::{Chosen, Component, FromSetting, Kind, Parameter, Settings, Value, Word};
 use crate::units::Time;
 
-/// Conditions of a key, all of which must be met.
+/// Conditions of a key. All of them must be met for the key to have a meaning.
 pub type Only = &'static [Condition];
 
-/// A condition: a selector, and the values of it with which the key has a meaning.
+/// A condition: a selector, and those of its values with which the key has a meaning.
 pub type Condition = (&'static str, &'static [&'static str]);
 
 /// One key of a device file.
@@ -24,7 +24,7 @@ pub struct KeyDoc {
     pub key: &'static str,
     /// Kind of the value, with its unit.
     pub kind: Kind,
-    /// TOML text of the default; `None`: the key must be given.
+    /// TOML text of the default. `None` means that the key must be given.
     pub default: Option<&'static str>,
     /// Conditions under which the key has a meaning.
     pub only: Only,
@@ -34,8 +34,7 @@ pub struct KeyDoc {
     pub provenance: &'static str,
 }
 
-/// The default of a key that may be omitted; the key then has no value, or the value of another
-/// key.
+/// Default of a key that may be omitted. If it is omitted, the key has no value, or the value of another key.
 pub(super) const OPTIONAL: Option<&str> = Some("none");
 
 /// Returns the section of a key; empty for a key of the root.
@@ -85,25 +84,25 @@ impl<T> fmt::Display for Key<T> {
     }
 }
 
-/// A key in a table, with the function that reads its value from a spec of type `R`.
+/// A key in a table, with the function that returns its value in a specification of type `R`.
 pub(super) struct Row<R> {
     pub doc: KeyDoc,
-    /// Components among which the key chooses; empty for other keys.
+    /// Components among which the key chooses. Empty if it does not choose among components.
     pub among: fn() -> Vec<Component>,
     /// Returns the key's value; `None` if it is omitted.
     pub write: fn(&R) -> Option<Value>,
 }
 
-/// A type of fields that keys can have.
+/// A type that fields of keys can have.
 pub(super) trait Field: Sized {
     /// Returns the field's value from the values that were read.
     fn read(v: &Values, key: &Key<Self>) -> Self;
 
-    /// Returns the value that reads back to this one; `None` if the key is omitted.
+    /// Returns the value to write, from which this value can be read. `None` if the key is omitted.
     fn write(&self) -> Option<Value>;
 }
 
-/// Values of keys, each checked by itself.
+/// Values of keys. Each value has been checked individually.
 #[derive(Debug, Default)]
 pub(super) struct Values(pub BTreeMap<&'static str, Value>);
 
@@ -113,7 +112,7 @@ impl Values {
         T::read(self, key)
     }
 
-    /// Returns the value of a key, as another type than its field's.
+    /// Returns the value of a key as a type other than that of its field.
     pub fn setting<S: FromSetting, T>(&self, key: &Key<T>) -> S {
         let value = self.0.get(key.name()).cloned();
         let value = value.or_else(|| neutral(&key.doc));
@@ -126,7 +125,7 @@ impl Values {
         self.0.get(key.name())
     }
 
-    /// Whether the key has a value, i.e. has a meaning for the device and is not omitted.
+    /// Whether the key has a value: it has a meaning for the device, and is not omitted.
     pub fn has<T>(&self, key: &Key<T>) -> bool {
         self.get(key).is_some()
     }
@@ -144,12 +143,14 @@ pub(super) fn default_value(kind: Kind, text: &str) -> Value {
     value.expect("a default is of its key's kind")
 }
 
-/// Returns the value of a key that has no meaning for the device: false for a switch, otherwise the default or zero.
+/// Returns the value of a key that has no meaning for the device. A switch is false; other keys have their default,
+/// or zero.
 fn neutral(doc: &KeyDoc) -> Option<Value> {
     match (doc.kind, doc.default) {
         (_, OPTIONAL) => None,
         (Kind::Bool, _) => Some(Value::Bool(false)),
-        // The names of components are not known to the kind before the tables are made.
+        // The kind does not yet have the names of the components, because these are added when the tables are
+        // created.
         (Kind::Choice(_), Some(text)) => Some(Value::Text(text.trim_matches('"').into())),
         (kind, Some(text)) => Some(default_value(kind, text)),
         (_, None) => Some(Value::Float(0.0)),
@@ -178,7 +179,7 @@ impl<T: Field> Field for Option<T> {
     }
 }
 
-/// A count of which 0 in a file means "none".
+/// A count. In a file, 0 stands for "none".
 impl Field for Option<NonZeroU32> {
     fn read(v: &Values, key: &Key<Option<NonZeroU32>>) -> Option<NonZeroU32> {
         NonZeroU32::new(v.setting(key))
@@ -253,9 +254,12 @@ impl FromSetting for Vec<Time> {
     }
 }
 
-/// Declares the keys of a section, or of a part of one. It makes a struct with a field for each key, a constant
-/// [`Key`] of the field's name by which other code refers to the key, `ROWS` for the tables, the writer and the
-/// documentation, and the reader `from_values`.
+/// Declares the keys of a section, or of a part of one. It creates:
+///
+/// - a struct with a field for each key;
+/// - for each field, a constant [`Key`] of the same name, by which other code refers to the key;
+/// - `ROWS`, for the tables, the writer and the documentation;
+/// - the reader `from_values`.
 ///
 /// ```ignore
 /// section! {
@@ -270,13 +274,15 @@ impl FromSetting for Vec<Time> {
 /// }
 /// ```
 ///
-/// `v` names the values that the reader receives; `spec` is the whole specification that the writer
-/// receives, followed by the path to the section. An entry has the key's dotted name, its kind, the
-/// text of its default, its conditions, its description and its source. Any of these may follow:
+/// `v` is the name of the values that the reader receives. `spec` is the name of the whole specification that the
+/// writer receives; the path to the section follows it. An entry has the key's dotted name, its kind, the text of its
+/// default, its conditions, its description and its source. After these, an entry may have:
 ///
-/// * `follows FIELD`: if omitted, the key has the value of an earlier field; with that value, it is not written;
-/// * `among COMPONENTS`: the key chooses among components, whose parameters become keys after it;
-/// * `read EXPR` and `write EXPR`: conversions, if the field is not the value itself; `read` may use earlier fields.
+/// * `follows FIELD`: a key that is omitted has the value of an earlier field. If it has that value, the key is not
+///   written.
+/// * `among COMPONENTS`: the key chooses among components. The keys of their parameters follow it.
+/// * `read EXPR` and `write EXPR`: conversions, for a field that is not the value itself. `read` may use earlier
+///   fields.
 ///
 /// Fields after `and` are not keys; they are computed from other fields.
 macro_rules! section {
@@ -323,7 +329,7 @@ macro_rules! section {
                 }),
             )*];
 
-            /// Returns the section that the values describe. It has not been checked as a whole yet.
+            /// Returns the section with these values. The values have not been checked against each other.
             pub(in crate::spec) fn from_values(
                 $v: &$crate::spec::section::Values
                 $(, $arg: $Arg)*

@@ -8,7 +8,7 @@ use crate::ftl::{Apart, Levelling, Shape};
 use crate::units::saturating_u32;
 
 impl Shape {
-    /// Returns the shape of a device's page map, whose pools are planes or chips.
+    /// Returns the shape of a device's page map. Its pools are planes if `pools_are_planes`, otherwise chips.
     pub fn of(spec: &DeviceSpec, pools_are_planes: bool) -> Shape {
         let g = &spec.geometry;
         let pools_per_chip = if pools_are_planes {
@@ -42,7 +42,7 @@ impl Shape {
             },
             streams: spec.write_streams(),
             hot_pages: spec.hot_pages_per_block(),
-            // Only `modern` can have blocks in SLC mode, and its pools are chips.
+            // Only `modern` can have blocks in SLC mode. Its pools are chips.
             slc_blocks: spec.slc_blocks_chip(),
             apart: match spec.ftl.separation {
                 Separation::None if spec.slc_cache().is_some() => Apart::Cached,

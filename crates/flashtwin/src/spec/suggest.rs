@@ -1,7 +1,7 @@
 //! Suggests the intended word for a misspelt one.
 
-/// Returns the candidate nearest to `word`, if it is similar enough: at most a third of its letters differ, or one
-/// edit suffices.
+/// Returns the candidate that is most similar to `word`. It must be similar enough: at most a third of its letters
+/// differ, or one edit turns one word into the other.
 pub(super) fn nearest<'a>(
     word: &str,
     candidates: impl Iterator<Item = &'a str>,
@@ -14,8 +14,8 @@ pub(super) fn nearest<'a>(
         .map(|(_, candidate)| candidate)
 }
 
-/// Returns the number of insertions, deletions and replacements that turn `a` into `b`. A result above `limit` may be
-/// given as `limit + 1`.
+/// Returns the number of insertions, deletions and replacements that turn `a` into `b`. If the number is above
+/// `limit`, may return `limit + 1` instead.
 fn edits(a: &str, b: &str, limit: usize) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     if a.len().abs_diff(b.len()) > limit {

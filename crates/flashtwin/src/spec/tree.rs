@@ -1,7 +1,7 @@
-//! The TOML text as sections of keys, each with its location.
+//! The TOML text as sections of keys. Sections and keys have their locations in the file.
 //!
-//! This module does not know which keys exist. Every file becomes two levels; the root is the section with the empty
-//! name.
+//! This module does not know the keys that exist. Every file has two levels: sections and keys. Keys of the root are
+//! in the section with the empty name.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use toml::Spanned;
 use super::error::{Place, Problem};
 use crate::units::saturating_u32;
 
-/// Largest length of a device file in bytes; real files have two kilobytes.
+/// Largest length of a device file in bytes. Real files have about two kilobytes.
 const TEXT_BYTES_MAX: usize = 1 << 16;
 
 /// A value of the file.
@@ -25,7 +25,7 @@ pub(super) enum Node {
     Table(Vec<(String, usize, Node)>),
     /// An array.
     List(Vec<Node>),
-    /// A type that no key takes, under the name used in messages.
+    /// A value of a type that no key can have. The text is the name of the type in messages.
     Other(&'static str),
 }
 
@@ -72,7 +72,7 @@ impl Node {
         }
     }
 
-    /// Returns a value given outside a file: parsed as TOML if possible, otherwise a bare word.
+    /// Parses a value that is given outside a file: as TOML if possible, otherwise as a bare word.
     pub fn from_override(text: &str) -> Node {
         match toml::from_str::<Node>(&format!("v = {text}")) {
             Ok(Node::Table(mut fields)) if fields.len() == 1 && fields[0].0 == "v" => {
@@ -116,8 +116,7 @@ impl Tree {
         })
     }
 
-    /// Returns the table at a dotted key as a tree of its own, like a file; `None` if the key has
-    /// no table.
+    /// Returns the table at a dotted key as a tree of its own, like that of a file. `None` if there is no table.
     pub fn table(&self, key: &str) -> Option<Tree> {
         let entry = self.get(key)?;
         let Node::Table(fields) = &entry.node else {
@@ -137,7 +136,7 @@ impl Tree {
         self.sections.get(section)?.keys.get(name)
     }
 
-    /// Returns the location to report for a key: its own, else its section's, else the file.
+    /// Returns the location to report for a key: the key's own, otherwise that of its section, otherwise the file.
     pub fn place(&self, key: &str) -> Place {
         if let Some(entry) = self.get(key) {
             return entry.place.clone();
@@ -180,8 +179,8 @@ impl Tree {
     }
 }
 
-/// Converts the fields of a table to sections. Fields that are not tables become keys of the root
-/// section, whose location is `root`.
+/// Converts the fields of a table to sections. Fields that are not tables become keys of the root section, whose
+/// location is `root`.
 fn sections(
     fields: Vec<(String, usize, Node)>,
     root: Place,
@@ -195,7 +194,7 @@ fn sections(
     for (name, offset, node) in fields {
         let place = lines.place(offset);
         match node {
-            // `[""]` is a section too, though never a known one.
+            // `[""]` is a section of the file, although no section has this name.
             Node::Table(fields) if !name.is_empty() => {
                 let entry = |(key, offset, node)| {
                     let place = lines.place(offset);
@@ -213,7 +212,7 @@ fn sections(
     sections
 }
 
-/// Splits `buffer.capacity` into (`buffer`, `capacity`); the section of a key of the root is empty.
+/// Splits `buffer.capacity` into (`buffer`, `capacity`). For a key of the root, the section is empty.
 pub(super) fn split(key: &str) -> (&str, &str) {
     key.split_once('.').unwrap_or(("", key))
 }
@@ -289,7 +288,7 @@ impl<'de> Visitor<'de> for NodeVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
         let mut fields = Vec::new();
         loop {
-            // Every key of a document has a span, except the parser's placeholder for a date.
+            // Every key of a document has a span. The only exception is the placeholder of the parser for a date.
             let Ok(key) = map.next_key::<Spanned<String>>() else {
                 return Ok(Node::Other("a date"));
             };

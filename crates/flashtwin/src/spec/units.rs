@@ -11,7 +11,7 @@ use crate::units::saturating_u32;
 /// The value of `placement.scheme` for devices that do not write by units.
 pub(super) const OFF: &str = "off";
 
-/// Names of the placement schemes.
+/// Names of all placement schemes.
 const NAMES: [&str; SCHEMES.len()] = {
     let mut names = [""; SCHEMES.len()];
     let mut i = 0;
@@ -22,7 +22,7 @@ const NAMES: [&str; SCHEMES.len()] = {
     names
 };
 
-/// Condition of keys that only devices that write by units have.
+/// Condition of keys that have a meaning only on devices that write by units.
 pub(super) const PLACED: Only = &[
     MODERN_PAGE[0],
     MODERN_PAGE[1],
@@ -64,7 +64,7 @@ pub(super) fn is_on(v: &Values) -> bool {
     scheme != OFF
 }
 
-/// Returns the placement schemes as components, and one component that stands for no scheme.
+/// Returns the placement schemes as components, and a component `off`, which stands for no scheme.
 fn schemes() -> Vec<Component> {
     let off = Component {
         name: OFF,
@@ -86,23 +86,23 @@ fn written(spec: &DeviceSpec) -> Option<Value> {
 }
 
 impl DeviceSpec {
-    /// Blocks of each die in a unit; 1 on devices that do not write by units.
+    /// Returns the number of blocks of each die in a unit. Returns 1 on devices that do not write by units.
     fn blocks_per_unit(&self) -> u32 {
         self.placement.as_ref().map_or(1, |p| p.unit_superblocks)
     }
 
-    /// Units of a group, on devices that write by units.
+    /// Returns the number of units of a group. Valid on devices that write by units.
     pub fn units_per_group(&self) -> u32 {
         self.blocks_per_chip() / self.blocks_per_unit()
     }
 
-    /// Returns the number of units that a percentage of a group makes.
+    /// Returns the number of units that correspond to a percentage of a group, rounded down.
     fn units_of_percent(&self, percent: f64) -> u32 {
         saturating_u32(percent_of(self.units_per_group().into(), percent))
     }
 
-    /// Returns the number of free units at or below which a group collects although it need not
-    /// yet: while no host operation waits, or while host writes may pass the collection.
+    /// Returns the early watermark. A group with at most this number of free units collects early: while no host
+    /// operation waits, or while host writes may pass the collection.
     fn early_units(&self) -> u32 {
         let begins_early =
             self.gc.preemptible || (self.nand.modern()).is_some_and(|modern| modern.background_gc);
@@ -113,8 +113,8 @@ impl DeviceSpec {
         self.units_of_percent(percent).max(1)
     }
 
-    /// Returns the setup of a device that writes by units; `None` for other devices. An error has the key and what is
-    /// wrong with its value.
+    /// Returns the setup of a device that writes by units; `None` for other devices. An error has the key, and a
+    /// description of what is wrong with its value.
     pub fn placement_setup(&self) -> Option<Result<placement::Setup, (&'static str, String)>> {
         self.placement.as_ref().map(|of| self.setup_of(of))
     }

@@ -1,8 +1,8 @@
-//! `gc.low_percent_of_reserve`: the GC watermark as a share of the reserve. It is useful if devices with different
-//! reserves or block counts are compared.
+//! `gc.low_percent_of_reserve` is the GC watermark as a share of the reserve. It is useful to compare devices with
+//! different reserves or numbers of blocks.
 //!
-//! A device file or an override may give either this key or `gc.low_percent`. It is converted to `gc.low_percent`,
-//! which is the only one that a device has.
+//! A device file or an override may have either this key or `gc.low_percent`. This key is converted to
+//! `gc.low_percent`, which is the only one of the two that a device has.
 
 use super::error::{Problem, SpecError};
 use super::tree::{Entry, Node, Tree};
@@ -10,8 +10,8 @@ use super::{Gc, Geometry};
 
 const KEY: &str = "gc.low_percent_of_reserve";
 
-/// Renames the key to `gc.low_percent` in file and overrides. Returns the share that was given last; `None` if
-/// `gc.low_percent` itself was given.
+/// Renames this file's key to `gc.low_percent` in the device file and in overrides. Returns the last share that was
+/// given by this file's key. `None` if `gc.low_percent` was given after it.
 ///
 /// # Errors
 /// Fails if the value of the key is not a valid percentage, or if the file has both the old and the new key.
@@ -50,8 +50,8 @@ pub(super) fn rename(
     Ok(share)
 }
 
-/// Converts the share to the watermark, if the device has one. The result is at least one block of a plane; otherwise
-/// the last free block could be written before a collection starts.
+/// Converts the share to the watermark, if the device has one. The watermark is at least one block of a plane, since
+/// otherwise the last free block could be written before a collection starts.
 pub(super) fn resolve(tree: &mut Tree, share: Option<Entry>) {
     let Some(entry) = share.filter(|_| tree.get(Gc::low_percent.name()).is_some()) else {
         return;
@@ -60,7 +60,7 @@ pub(super) fn resolve(tree: &mut Tree, share: Option<Entry>) {
     let reserve = of(Geometry::reserve_percent.name());
     let one_block = (1e6 / of(Geometry::blocks_per_plane.name())).ceil() / 1e4;
     let low = (reserve * number(Some(&entry)) * 100.0).round() / 1e4;
-    // If another number is missing, the message about that one is sufficient.
+    // If a number is missing, the message about the missing number is sufficient.
     let low = match (low + one_block).is_finite() {
         true => low.max(one_block),
         false => 0.0,
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(low(&[("gc.low_percent", "1")]), Ok(1.0));
         let set = [("gc.low_percent", "1"), ("gc.low_percent_of_reserve", "10")];
         assert_eq!(low(&set), Ok(1.5), "the last one counts");
-        // A fifth of a reserve of 15 % of 25 blocks is less than one block.
+        // The reserve is 15 % of 25 blocks, and a fifth of that is less than one block.
         let few = [
             ("geometry.blocks_per_plane", "25"),
             ("gc.low_percent_of_reserve", "10"),

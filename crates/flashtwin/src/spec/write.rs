@@ -1,4 +1,4 @@
-//! Writes a [`DeviceSpec`] as TOML text, which reads back as the same spec.
+//! Writes a [`DeviceSpec`] as TOML text. The same specification can be read from this text.
 
 use super::convert::text;
 use super::keys::{find, has_meaning, keys, row, ROWS};
@@ -8,8 +8,8 @@ use super::{Buffer, DeviceSpec, Ftl, Gc, Wear, WriteUnits};
 use crate::component::Value;
 
 impl DeviceSpec {
-    /// Returns the canonical text: every key that has a meaning for this device, in the order of
-    /// [`keys`](super::keys()). [`DeviceSpec::parse`] reads it back to an equal spec.
+    /// Returns the canonical text. It has every key with a meaning for this device, in the order of
+    /// [`keys`](super::keys()). [`DeviceSpec::parse`] returns an equal specification for this text.
     pub fn to_toml(&self) -> String {
         let mut text = String::new();
         let mut current = "";

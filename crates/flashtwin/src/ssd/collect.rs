@@ -1,12 +1,12 @@
-//! Orders from its server to a drive to collect garbage now (D-143).
+//! Orders to collect garbage now, which a drive receives from its server (D-143).
 
 use super::Ssd;
 use crate::refused::CollectError;
 
 impl Ssd {
-    /// Orders a die, or all of them, to collect one block each at this instant, whatever the number of free blocks.
-    /// If the device collects superblocks, it collects one superblock. Nothing is collected if that would gain
-    /// nothing. Returns the number of dies.
+    /// Orders a die, or all dies, to collect one block each at this instant, whatever the number of free blocks. If
+    /// the device collects superblocks, it collects one superblock. A block is not collected if that would gain
+    /// nothing. Returns the number of dies that received the order.
     ///
     /// # Errors
     /// Fails if there is no such die, or if the device cannot collect a single block.
@@ -18,7 +18,7 @@ impl Ssd {
         Ok(dies)
     }
 
-    /// Returns the number of dies to which [`Ssd::collect`] would give the order.
+    /// Returns the number of dies that would receive the order of [`Ssd::collect`].
     pub(crate) fn may_collect(&self, die: Option<u32>) -> Result<u32, CollectError> {
         let dies = self.spec().geometry.chips;
         if self.backend.nand.orders().is_none() {

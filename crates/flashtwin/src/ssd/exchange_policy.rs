@@ -5,13 +5,13 @@ use super::{front, Ssd};
 use crate::spec::{refused, SpecError};
 
 impl Ssd {
-    /// Replaces the buffer's policy by the policy `name` with these settings of its keys
-    /// ([`crate::DeviceSpec::other_policy`]). The new policy takes over the cached pages in the old policy's eviction
-    /// order, as if just inserted; clean pages that it would not insert on a read are evicted. Requests in flight are
-    /// unaffected. [`Ssd::spec`] names the new policy.
+    /// Replaces the buffer's policy by the policy `name`, with these settings of its keys
+    /// ([`crate::DeviceSpec::other_policy`]). The new policy receives the cached pages in the old policy's eviction
+    /// order, as if they were just inserted. Clean pages that it would not insert on a read are evicted. Requests in
+    /// flight are not affected. [`Ssd::spec`] then names the new policy.
     ///
     /// # Errors
-    /// Fails as [`crate::DeviceSpec::other_policy`] does; the present policy then remains.
+    /// Fails as [`crate::DeviceSpec::other_policy`] does. The policy is then unchanged.
     pub fn set_policy(&mut self, name: &str, settings: &[(&str, &str)]) -> Result<(), SpecError> {
         let policy = self.spec().other_policy(name, settings)?;
         let mut spec = self.backend.spec.clone();

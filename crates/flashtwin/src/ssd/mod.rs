@@ -24,7 +24,7 @@ use crate::units::{ChipId, Lpn, Time};
 use classes::classes;
 pub use death::DieError;
 
-/// An SSD. Cloning it clones its whole state.
+/// An SSD. A clone has the whole state of the SSD.
 pub type Ssd = Device<Flash>;
 
 /// The flash of an SSD.
@@ -33,14 +33,14 @@ pub struct Flash {
     spec: Box<DeviceSpec>,
     nand: Nand,
     placement: Places,
-    /// Position of the round robin of dynamic placement: pages written so far, modulo a whole round. A chip receives
-    /// as many pages as one of its programs takes before the next chip follows.
+    /// Position of the round robin of dynamic placement: number of pages written so far, modulo a whole round. A chip
+    /// receives as many pages as one of its programs takes, before the next chip does.
     next_write: u32,
     /// Whether a die is dead.
     has_dead: bool,
-    /// Placement rules of a user, if there are any.
+    /// Placement rules of a user, which replace those of the specification; `None` if there are none.
     rules: Option<Box<UserRules>>,
-    /// Chips whose times have changed, for a policy that follows the times.
+    /// Record of chips whose times have changed, for a policy that uses it.
     changes: Option<Box<ChipChanges>>,
 }
 
@@ -75,13 +75,13 @@ impl Places {
     }
 }
 
-/// Kinds of flash. The most frequent ones have static placement, and write pages to the streams that the caller asks
-/// for.
+/// Kinds of flash. The most frequent kinds have static placement, and write a page to the stream that the caller
+/// requests.
 const ANY: u8 = 0;
 const STATIC_MSR: u8 = 1;
 const STATIC_MODERN: u8 = 2;
 
-// SAFETY: no method below, or of `Backend`, sets `placement`, another `nand` or its `ftl.shape.apart`.
+// SAFETY: no method below, or of `Backend`, changes `placement`, `nand` to another back end, or `ftl.shape.apart`.
 unsafe impl Work for Flash {
     #[inline(always)]
     fn kind(&self) -> u8 {
@@ -186,7 +186,8 @@ unsafe impl Work for Flash {
         done: &mut Option<Done>,
     ) -> Option<usize> {
         let unit = self.nand.on_event(resource, now, events, done);
-        // A collection that only continued is that of the die with the number of the resource.
+        // If there is no unit, a collection has only continued. It is that of the die with the number of the
+        // resource.
         self.note_change(unit.unwrap_or(resource));
         let unit = unit?;
         if self.has_dead {
@@ -233,7 +234,7 @@ unsafe impl Work for Flash {
 
     #[inline]
     fn time_changes(&self) -> Option<&ChipChanges> {
-        // A die that dies gives its operations to others.
+        // When a die fails, its operations move to other dies, so the record is not valid then.
         self.changes.as_deref().filter(|_| !self.has_dead)
     }
 
@@ -297,7 +298,7 @@ impl Backend for Flash {
 }
 
 impl Flash {
-    /// Returns flash that was never written, with the rules of this one.
+    /// Returns flash that was never written, with the same rules as this flash.
     fn new_nand(&self) -> Nand {
         match &self.rules {
             Some(rules) => Nand::with_rules(&self.spec, rules).expect("the rules were checked"),
@@ -316,7 +317,7 @@ impl Flash {
         chip
     }
 
-    /// Processes the event of an array's member, as [`Work::on_event`] does. No die of a member is dead.
+    /// Processes the event of an array's member, as [`Work::on_event`] does. Dies of members never fail.
     #[inline(always)]
     pub(crate) fn process_event(
         &mut self,
@@ -329,7 +330,7 @@ impl Flash {
         self.nand.on_event_into(resource, now, events, done)
     }
 
-    /// Queues an operation on a chip of an array's bare member, whose times no policy follows.
+    /// Queues an operation on a chip of an array's bare member. No policy follows the times of this chip.
     #[inline(always)]
     pub(crate) fn enqueue_on_member(
         &mut self,
@@ -353,7 +354,7 @@ impl Flash {
         self.nand.set_first_resource(first);
     }
 
-    /// Orders a die, or all of them, to collect a block each (D-143).
+    /// Orders a die, or all dies, to collect one block each (D-143).
     pub(crate) fn collect(&mut self, die: Option<u32>, now: Time, events: &mut EventQueue) {
         self.nand.force_one_each(die);
         self.activate_all(now, events);
@@ -392,7 +393,7 @@ impl Ssd {
         Ssd::build(spec, None)
     }
 
-    /// Creates a device whose buffer is managed by `policy` instead of the one that `spec` names.
+    /// Creates a device whose buffer is managed by `policy` instead of the policy that `spec` names.
     pub fn with_policy(spec: &DeviceSpec, policy: Box<dyn UserPolicy>) -> Ssd {
         Ssd::build(spec, Some(policy))
     }
@@ -412,11 +413,11 @@ impl Ssd {
         Device::behind(&front(spec), flash, policy)
     }
 
-    /// Puts a user's placement rules in place of those that [`Ssd::spec`] names. The device must never have been
+    /// Replaces the placement rules that [`Ssd::spec`] names by a user's rules. The device must never have been
     /// written.
     ///
     /// # Errors
-    /// Fails if the device does not write by units, or if not every load would find room.
+    /// Fails if the device does not write by units, or if some load would find no room.
     ///
     /// # Panics
     /// Panics if the device has been written.
@@ -428,10 +429,10 @@ impl Ssd {
         Ok(())
     }
 
-    /// Simulates a power loss at this instant. Afterwards the buffer is empty and has the policy that [`Ssd::spec`]
-    /// names. The result lists the lost contents. Requests in flight never complete, [`Device::now`] advances until
-    /// the flash is idle, and counters start at zero (D-135). Returns `None` if the flash is not idle within `steps`
-    /// events; the device must not be used then.
+    /// Simulates a power loss at this instant. Afterwards the buffer is empty, and has the policy that [`Ssd::spec`]
+    /// names. The result lists the lost contents. Requests in flight never complete. [`Device::now`] advances until
+    /// the flash is idle, and counters start at zero (D-135). If the flash is not idle within `steps` events, returns
+    /// `None`; the device must not be used any more then.
     pub fn cut_power(&mut self, steps: u64) -> Option<PowerCut> {
         let spec = self.backend.spec.clone();
         self.backend.nand.exchange_classes(classes(&spec));
@@ -442,12 +443,12 @@ impl Ssd {
         cut
     }
 
-    /// Returns the tables and rules by which the device writes by units; `None` for other devices.
+    /// Returns the tables and rules for writing by units. `None` for devices that do not write by units.
     pub fn placement(&self) -> Option<&Placed> {
         self.backend.nand.units()
     }
 
-    /// Returns the tables and rules by which the device writes by units, mutably, for commands of the host.
+    /// Returns the tables and rules for writing by units, mutably, for commands of the host.
     pub fn placement_mut(&mut self) -> Option<&mut Placed> {
         self.backend.nand.units_mut()
     }
@@ -473,7 +474,7 @@ impl Ssd {
         self.backend.nand.is_logged()
     }
 
-    /// Returns the free blocks of all chips.
+    /// Returns the number of free blocks of all chips.
     pub fn free_blocks(&self) -> u32 {
         let chips = 0..self.spec().geometry.chips as usize;
         chips.map(|chip| self.backend.nand.free_blocks(chip)).sum()
@@ -490,7 +491,7 @@ impl Ssd {
         self.backend.nand.chips_in_gc()
     }
 
-    /// Whether a chip is in GC.
+    /// Whether any chip is in GC.
     pub(crate) fn is_in_gc(&self) -> bool {
         !self.chips_in_gc().is_empty()
     }
@@ -508,23 +509,24 @@ impl Ssd {
         }
     }
 
-    /// Returns the number of pools with an unfinished order to collect.
+    /// Returns the number of pools that have an order to collect which is not finished.
     pub(crate) fn gc_left(&self) -> u32 {
         self.backend.nand.orders().map_or(0, Orders::left)
     }
 
-    /// Returns the fewest free blocks of any pool directly after it took one, since the last call.
+    /// Returns the fewest free blocks that a pool had directly after it took one, over all pools, since the last
+    /// call.
     #[inline]
     pub(crate) fn take_lowest(&mut self) -> Option<u32> {
         self.backend.nand.take_lowest()
     }
 
-    /// Returns the numbers of blocks of a pool: all, reserved, and the watermark.
+    /// Returns the numbers of blocks of a pool: all blocks, reserved blocks, and the watermark.
     pub(crate) fn pool_blocks(&self) -> PoolBlocks {
         self.backend.nand.pool_blocks()
     }
 
-    /// Checks that all tables agree with each other. For tests; takes a pass over the device.
+    /// Checks that all tables agree with each other. For tests; takes a pass over the whole device.
     ///
     /// # Errors
     /// The error names the first table that disagrees with another one.
@@ -543,8 +545,8 @@ impl Ssd {
         self.backend.nand.free_pages()
     }
 
-    /// Returns the number of pages that blocks lacked because they were opened in SLC mode, summed over all openings.
-    /// No program uses these pages, but each erase counts them.
+    /// Returns the number of pages that blocks have fewer in SLC mode than in normal mode, summed over all openings
+    /// in SLC mode. No program uses these pages, but each erase counts them.
     pub fn slc_pages_lacked(&self) -> u64 {
         self.backend.nand.slc_pages_lacked()
     }

@@ -1,8 +1,9 @@
 //! Initial states of a drive; saving and loading the state of a drive.
 //!
-//! Random writing converges to a state that depends only on geometry, reserve and watermarks. To reach it here, a
-//! single chip is written by the device's own rules, and its state is copied to all chips with other logical pages
-//! ([`Ssd::fill_steady`]). Further writes between two copies prevent two chips from having the same state.
+//! Random writing converges to a state that depends only on geometry, reserve and watermarks. To reach this state, a
+//! single chip is written by the device's own rules. The state of this chip is copied to all chips, each time with
+//! other logical pages ([`Ssd::fill_steady`]). Further writes between two copies ensure that no two chips have the
+//! same state.
 
 use std::io::{self, Read, Write};
 
@@ -16,16 +17,16 @@ use crate::units::Lpn;
 use crate::units::Stream;
 use crate::watch::{each_page, Unwatched, Watch};
 
-/// Number of random writes by which the prefetching of map entries is ahead.
+/// Number of random writes between the prefetch of a map entry and its use.
 const AHEAD: usize = 16;
-/// Number of times that the exported pages of the chip that is worn in are written at random before
-/// its state is first copied. A fraction of e^-8 of its sequential start then remains.
+/// Number of times that each exported page of the worn-in chip is written at random, on average, before its state is
+/// first copied. Of its sequential start, a fraction of e^-8 then remains.
 const WEAR_IN: u64 = 8;
-/// Number of times that all pages are programmed to level the superblocks. After the first time, each
+/// Number of times that all pages are programmed in order to level the superblocks. After the first time, each
 /// superblock has been collected once on average.
 const LEVELLING: u64 = 2;
-/// Largest number of random pages drawn to fill a policy's own blocks, as a multiple of the pages
-/// that these blocks hold.
+/// Largest number of random pages that are drawn to fill a policy's own blocks, as a multiple of the number of pages
+/// of these blocks.
 const OPENING_TRIES: u64 = 8;
 
 impl Ssd {
@@ -36,22 +37,21 @@ impl Ssd {
         );
     }
 
-    /// Writes every exported page once in ascending order: the state from which the reference
-    /// starts.
+    /// Writes every exported page once in ascending order. The reference starts in this state.
     pub fn fill_sequential(&mut self) {
         self.assert_idle();
         self.renew();
         self.backend.nand_untimed().fill_sequential();
     }
 
-    /// Writes `pages` uniformly random pages in no simulated time; returns false if the device wore
-    /// out. To show progress, call it for one portion of the pages after the other.
+    /// Writes `pages` uniformly random pages in no simulated time. Returns false if the device wore out. To show
+    /// progress, a caller writes the pages in several portions.
     pub fn write_random(&mut self, rng: &mut Rng, pages: u64) -> bool {
         self.write_random_watched(rng, pages, &Unwatched)
     }
 
-    /// Works like [`Ssd::write_random`] on one sequence of random numbers, with progress reports;
-    /// also returns false if `watch` stopped it.
+    /// Works like [`Ssd::write_random`] with one sequence of random numbers, and reports progress to `watch`. Also
+    /// returns false if `watch` stopped it.
     fn write_random_watched(&mut self, rng: &mut Rng, pages: u64, watch: &dyn Watch) -> bool {
         self.assert_idle();
         let exported = u64::from(self.spec().exported_pages());
@@ -74,8 +74,8 @@ impl Ssd {
         self.read_only = false;
     }
 
-    /// Resets the flash to new. If the flash is already new, its tables are kept, since allocating
-    /// them again would be most of the memory traffic of a run.
+    /// Resets the flash to new. If the flash is new already, its tables are kept. To allocate them again would be
+    /// most of the memory traffic of a run.
     fn renew(&mut self) {
         if !self.is_new() {
             let new = self.backend.new_nand();
@@ -83,7 +83,7 @@ impl Ssd {
         }
     }
 
-    /// Writes a page in no simulated time; returns false if the device wore out.
+    /// Writes a page in no simulated time. Returns false if the device wore out.
     pub(crate) fn write_untimed(&mut self, lpn: Lpn) -> bool {
         let chip = self.backend.unit_for_write(lpn);
         self.write_untimed_on(chip, lpn, Stream::Cold)
@@ -96,15 +96,14 @@ impl Ssd {
         written
     }
 
-    /// Fills the blocks that the buffer's policy has for pages of its choice (D-176). Random pages
-    /// of the whole device are written to them until every such block was sealed once and a random
-    /// part of the next one is written. Returns false if the device wore out; without such a policy
-    /// nothing happens.
+    /// Fills the blocks to which the buffer's policy writes the pages of its choice (D-176). Random pages of the
+    /// whole device are written to them until every such block has been sealed once and a random part of the next
+    /// block is written. Returns false if the device wore out. Does nothing if the policy has no such blocks.
     ///
-    /// The blocks are filled before the run because each of them takes a free block, for which a chip
-    /// collects several others in a row; otherwise, all chips would do so at the start of the run.
-    /// Pages are drawn from the whole device: if they were drawn from a small set, their block would soon
-    /// be entirely invalid, which would make the first collection cheap for any policy.
+    /// The blocks are filled before the run for this reason: each of them takes a free block, for which a chip
+    /// collects several others in succession. Otherwise, all chips would do so at the start of the run. Pages are
+    /// drawn from the whole device. If they were drawn from a small set, their block would soon be entirely invalid,
+    /// and the first collection would be cheap for any policy.
     pub fn open_policy_blocks(&mut self, seed: u64) -> bool {
         self.assert_idle();
         if !self.spec().policy_separates() {
@@ -119,7 +118,7 @@ impl Ssd {
         let pages = u64::from(pools * spec.hot_pages_per_block());
         let mut rng = Rng::new(seed);
         let mut left: Vec<u64> = (0..chips).map(|_| pages + rng.below(pages)).collect();
-        // Of a dead die no turn comes: what is left of its pages is not written.
+        // A dead die gets no turn. The number of pages drawn is limited, and pages for the dead die are not written.
         for _ in 0..OPENING_TRIES * pages * u64::from(chips) {
             let lpn = Lpn(rng.below(exported) as u32);
             let chip = self.backend.unit_for_write(lpn);
@@ -142,21 +141,20 @@ impl Ssd {
         self.backend.nand_untimed().trim_untimed(lpn);
     }
 
-    /// Places the device in the state that random writing converges to.
+    /// Puts the device into steady state, to which random writing converges.
     pub fn fill_steady(&mut self, seed: u64) {
         self.fill_steady_announced(seed, &Unwatched);
     }
 
-    /// Puts the device into the steady state ([`Ssd::fill_steady`]) and reports progress; returns
-    /// false if `watch` stopped it. After that, the flash is in an undefined state and must not be
-    /// used.
+    /// Puts the device into steady state ([`Ssd::fill_steady`]), and reports progress to `watch`. Returns false if
+    /// `watch` stopped it. The flash is then in an undefined state and must not be used.
     pub fn fill_steady_watched(&mut self, seed: u64, watch: &dyn Watch) -> bool {
         watch.expect(self.steady_pages());
         self.fill_steady_announced(seed, watch)
     }
 
-    /// Returns the number of pages that [`Ssd::fill_steady`] writes or copies before superblocks are
-    /// levelled.
+    /// Returns the number of pages that [`Ssd::fill_steady`] writes or copies. The writes that level superblocks are
+    /// not included.
     pub(crate) fn steady_pages(&self) -> u64 {
         if let Some(pages) = self.backend.nand.steady_pages() {
             return pages;
@@ -170,8 +168,8 @@ impl Ssd {
         WEAR_IN * u64::from(chip) + u64::from(chips) * (u64::from(chip) + between_stamps)
     }
 
-    /// Puts the device into the steady state; the caller has already announced
-    /// [`Ssd::steady_pages`] to `watch`. Returns false if `watch` stopped the work.
+    /// Puts the device into steady state. The caller must have announced [`Ssd::steady_pages`] to `watch`. Returns
+    /// false if `watch` stopped the work.
     pub(crate) fn fill_steady_announced(&mut self, seed: u64, watch: &dyn Watch) -> bool {
         self.assert_idle();
         let mut rng = Rng::new(seed);
@@ -202,8 +200,7 @@ impl Ssd {
         true
     }
 
-    /// Returns a device that consists of one of the chips, in the state that random writing
-    /// converges to; `None` if `watch` stopped it.
+    /// Returns a device that consists of one of the chips, in steady state. `None` if `watch` stopped it.
     fn worn_chip(&self, rng: &mut Rng, watch: &dyn Watch) -> Option<Ssd> {
         let mut one = self.spec().clone();
         one.geometry.chips = 1;
@@ -219,21 +216,21 @@ impl Ssd {
         written.then_some(worn)
     }
 
-    /// Returns factor and shift of the permutation by which the logical pages of the worn-in chip
-    /// are renumbered for its copy on another chip.
+    /// Returns factor and shift of a permutation. It renumbers the logical pages of the worn-in chip for the copy of
+    /// its state on another chip.
     fn renaming(&self, pages: u32, rng: &mut Rng) -> (u32, u32) {
         let factor = coprime(pages, rng.below(pages as u64) as u32);
         let shift = rng.below(pages as u64) as u32;
-        // Renamed, pages would change sides.
+        // A renumbered page could move to the other region, so pages keep their numbers.
         match self.spec().ftl.separation {
             Separation::Region => (1, 0),
             _ => (factor, shift),
         }
     }
 
-    /// Fills a device whose chips are collected together. All chips get the same blocks in use,
-    /// each with different pages. The number of valid pages then varies as much between superblocks
-    /// as between the blocks of a single chip, which is too much; random writes level them.
+    /// Fills a device whose chips are collected together. The same blocks are in use on all chips, each with
+    /// different pages. The number of valid pages then varies as much between superblocks as between the blocks of a
+    /// single chip. That is too much, and random writes level it.
     fn fill_steady_by_sets(&mut self, rng: &mut Rng, watch: &dyn Watch) -> bool {
         let mut spec = self.spec().clone();
         spec.wear.erase_limit = None;
@@ -263,14 +260,14 @@ impl Ssd {
         true
     }
 
-    /// Resets the erase counts: a preconditioned drive counts as new.
+    /// Resets the erase counts, because a preconditioned drive counts as new.
     pub fn reset_wear(&mut self) {
         self.backend.nand_untimed().reset_wear();
         self.read_only = false;
     }
 
-    /// Writes the state of the flash; the device must be idle and its buffer empty or protected
-    /// data already written.
+    /// Writes the state of the flash. The device must be idle. Its buffer must be empty, or its data must have been
+    /// written back.
     ///
     /// # Errors
     /// Fails if `out` does.
@@ -284,14 +281,14 @@ impl Ssd {
         self.backend.nand.save_state(out)
     }
 
-    /// Whether nothing was ever written, so that the tables may be overwritten.
+    /// Whether the flash was never written, so that its tables may be overwritten.
     pub(crate) fn is_new(&self) -> bool {
         self.backend.nand.is_new()
     }
 
-    /// Reads a state that [`Ssd::save_state`] wrote for the same spec. After an error, the device
-    /// is unchanged. The state is read into a new device directly, without a second set of tables,
-    /// which would double the memory of a run.
+    /// Reads a state that [`Ssd::save_state`] wrote for the same specification. After an error, the device is
+    /// unchanged. If the device is new, the state is read into its tables directly. A second set of tables would
+    /// double the memory of a run.
     ///
     /// # Errors
     /// Fails if reading `input` fails, or if the state does not fit this device.
@@ -323,14 +320,14 @@ impl Ssd {
     }
 }
 
-/// Returns the number of pages written on the worn-in chip between two copies of its state, on a
-/// device of `chips` chips with `pages` pages each.
+/// Returns the number of pages that are written on the worn-in chip between two copies of its state. The device has
+/// `chips` chips with `pages` pages each.
 fn between_stamps(pages: u32, chips: u32) -> u64 {
     u64::from((pages / chips).clamp(pages / 64, pages / 16).max(1))
 }
 
-/// Returns the number of host pages after which a device has programmed [`LEVELLING`] times all its pages, by the write amplification of the
-/// worn-in chip.
+/// Returns the number of host pages after which a device has programmed [`LEVELLING`] times the number of its pages.
+/// The number follows from the write amplification of the worn-in chip.
 fn levelling_pages(worn: &Ssd, spec: &DeviceSpec) -> u64 {
     let report = worn.flash_report_without_wear();
     let pages = LEVELLING * u64::from(spec.physical_pages());
@@ -339,7 +336,7 @@ fn levelling_pages(worn: &Ssd, spec: &DeviceSpec) -> u64 {
         .expect("fewer pages than programmed")
 }
 
-/// Reads the positions of the round robins and the state into `nand`. Returns the position of the
+/// Reads the positions of the round robins and the state of the flash into `nand`. Returns the position of the
 /// device's own round robin.
 fn read_over(
     nand: &mut Nand,
@@ -369,7 +366,7 @@ mod tests {
     use crate::spec::builtin;
     use crate::{DeviceSpec, Ssd};
 
-    /// Requests served before preconditioning leave no trace.
+    /// Requests that were served before preconditioning do not affect the preconditioned state.
     #[test]
     fn preconditioned_state_ignores_earlier_requests() {
         for seed in crate::seeds(3) {
@@ -406,7 +403,7 @@ mod tests {
         }
     }
 
-    /// Each chip has one full block and one open block of the policy's pages.
+    /// Each chip has one full block and one open block with pages of the policy's choice.
     #[test]
     fn the_policy_s_blocks_have_been_sealed_once() {
         let set = [

@@ -1,15 +1,15 @@
-//! The record of the chips whose drain times have changed, for a policy that follows them.
+//! The record of the chips whose drain times have changed. A policy that follows these times uses it.
 //!
-//! The drain time of a chip as printed (ECR's Eqs 1 to 4) depends on its queue, its service and its part of the page
-//! map. With static placement, only operations of the chip itself change these. The record is kept for such flash,
-//! and only if the policy asks for it.
+//! The drain time of a chip as printed (ECR's Eqs 1 to 4) depends on its queue, its operations in service, and its
+//! part of the page map. With static placement, only operations of the chip itself change these. The record is kept
+//! only for such flash, and only if the policy requires it.
 
 use super::Flash;
 use crate::chips::ChipChanges;
 use crate::nand::Nand;
 
 impl Flash {
-    /// Returns an empty record, if it is to be kept and this flash can keep one.
+    /// Returns an empty record if `on`, and if this flash can keep a record.
     pub(super) fn record_of_times(&self, on: bool) -> Option<Box<ChipChanges>> {
         let by_chip = match &self.nand {
             Nand::Msr(_) | Nand::Layered(_) => true,
@@ -35,7 +35,7 @@ impl Flash {
         }
     }
 
-    /// Returns the chips, to be changed without time passing.
+    /// Returns the back end for a change in which no time passes. All chips are recorded as changed.
     pub(super) fn nand_untimed(&mut self) -> &mut Nand {
         self.note_all();
         &mut self.nand
@@ -49,7 +49,7 @@ mod tests {
     use crate::spec::builtin;
     use crate::{DeviceSpec, Ssd};
 
-    /// Back ends that keep a record.
+    /// Settings of back ends that keep a record.
     const FLASH: [&[(&str, &str)]; 4] = [
         &[],
         &[
@@ -85,7 +85,8 @@ mod tests {
         ssd
     }
 
-    /// Submits random requests, at most `depth` at a time; returns their completions and the flash's counters.
+    /// Submits random requests, with at most `depth` in flight. Returns the completions, and the counters of the
+    /// flash, as text.
     fn drive(ssd: &mut Ssd, seed: u64, depth: usize) -> String {
         let mut rng = Rng::new(seed);
         let page = u64::from(ssd.spec().geometry.page_bytes);
@@ -139,7 +140,7 @@ mod tests {
         }
     }
 
-    /// Each eviction compares the table with the device, by a debug assertion.
+    /// At each eviction, a debug assertion compares the table of times with the device.
     #[test]
     fn the_table_follows_changes_without_time() {
         for flash in FLASH {

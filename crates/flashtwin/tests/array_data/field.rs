@@ -1,5 +1,5 @@
-//! Arithmetic of real parity: eight bytes at a time in GF(2^8) with the polynomial 0x11d, as in
-//! RAID-6. P is the sum of the data; Q is the sum of the data at place k times g^k.
+//! Arithmetic of real parity, as in RAID-6: GF(2^8) with the polynomial 0x11d, eight bytes at a time. P is the sum of
+//! the data of all places. Q is the sum over all places k of the data times g^k.
 
 /// Returns each byte of `x` multiplied by the generator g.
 fn twice(x: u64) -> u64 {
@@ -29,12 +29,12 @@ pub fn parity(which: usize, data: &[u64]) -> u64 {
     places.fold(0, |sum, (k, &x)| sum ^ times_power(x, which * k))
 }
 
-/// Returns the data of all places. Some are known; the others are computed from as many parities
-/// (place of the parity, value) as data are unknown.
+/// Computes the data of all places. Unknown data are `None` in `known`. `parities` has at least as many parities as
+/// data are unknown, each as (0: P, 1: Q) and its value. `None` if there are too few.
 pub fn solve(known: &[Option<u64>], parities: &[(usize, u64)]) -> Option<Vec<u64>> {
     let zeros: Vec<u64> = known.iter().map(|x| x.unwrap_or(0)).collect();
     let unknown: Vec<usize> = (0..known.len()).filter(|&k| known[k].is_none()).collect();
-    // What the unknown data must sum up to in each parity.
+    // Sum of the unknown data in each parity.
     let rest = |&(which, value): &(usize, u64)| (which, value ^ parity(which, &zeros));
     let rests: Vec<(usize, u64)> = parities.iter().map(rest).collect();
     let mut data = zeros.clone();

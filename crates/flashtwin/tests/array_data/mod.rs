@@ -1,8 +1,7 @@
-//! Arrays keep data: random reads, writes, trims, failures and rebuilds, with real contents.
+//! Tests that arrays keep data. They use random reads, writes, trims, failures and rebuilds, with real contents.
 //!
-//! A schedule is a random array, drawn from a seed, and a random sequence of operations and
-//! failures. The shadow follows the array's log and computes all contents; those of a failed member
-//! become garbage.
+//! A schedule is a random array, drawn from a seed, and a random sequence of operations and failures. The shadow
+//! follows the log of the array and computes all contents. When a member fails, its contents become random.
 
 mod field;
 mod shadow;
@@ -13,7 +12,7 @@ use shadow::{Shadow, Shape};
 
 const LEVELS: [&str; 6] = ["raid0", "raid1", "raid10", "raid5", "raid6", "swan"];
 
-/// Draws a random array; returns it with the shape that its spec has.
+/// Draws a random array. Returns it with its layout.
 fn draw(level: &str, rng: &mut Rng) -> (Array, Shape) {
     let mut pick = |from: &[&'static str]| from[rng.below(from.len() as u64) as usize];
     let count: usize = match level {
@@ -56,7 +55,7 @@ fn draw(level: &str, rng: &mut Rng) -> (Array, Shape) {
         ],
     });
     if !modern && pick(&["no", "yes"]) == "yes" {
-        // No front end is in the way of members' flash.
+        // Pages are sent directly to the members' flash, not through their front ends.
         set.push(("member.link.bus_ns_per_sector", "0"));
     }
     let rotations = Rotation::ALL.map(Rotation::name);
@@ -87,7 +86,7 @@ fn draw(level: &str, rng: &mut Rng) -> (Array, Shape) {
         };
         set.extend([("array.segment", segment), ("array.spare_percent", spare)]);
     }
-    // So soon that some are hedged that would have come at once, and some reads never.
+    // Depending on the delay, some reads are hedged although they would complete soon, or no read is hedged.
     if level != "raid0" && level != "swan" && pick(&["no", "yes"]) == "yes" {
         set.push(("array.reads", "hedged"));
         match pick(&["0", "40", "200", "1000"]) {
@@ -103,7 +102,7 @@ fn draw(level: &str, rng: &mut Rng) -> (Array, Shape) {
         "raid1" => (1, 0, count),
         "raid10" => (count / 2, 0, 2),
         "raid5" => (count - 1, 1, 1),
-        // Of its stripes the shadow knows only that parity is the sum.
+        // The shadow does not know the layout of groups. It only checks that parity is the sum of the data.
         "swan" => (0, 0, 0),
         _ => (count - 2, 2, 1),
     };
@@ -163,7 +162,7 @@ impl Run {
         self.array.exported_bytes() / 4096
     }
 
-    /// Submits a random request close to earlier ones, so that they concern the same pages.
+    /// Submits a random request. Requests are often close together, so that they concern the same pages.
     fn random_request(&mut self) -> Result<(), String> {
         let pages = self.pages();
         let span = 1 + self.rng.below(12).min(pages - 1);
@@ -242,12 +241,12 @@ impl Run {
     }
 
     fn run(&mut self) -> Result<(), String> {
-        // A volume is collected only once its spare room is written.
+        // An array of groups collects only after its spare room has been written, so that it needs more requests.
         let more = if self.shadow.has_groups() { 240 } else { 0 };
         let requests = 60 + self.rng.below(120) + more;
         for _ in 0..requests {
             self.random_request()?;
-            // Some requests come together, some when the array has had time.
+            // Some requests are submitted at the same instant, others after the array has executed some steps.
             for _ in 0..self.rng.below(4) * self.rng.below(12) {
                 self.array.step();
             }
@@ -260,7 +259,7 @@ impl Run {
         }
         self.rest()?;
         self.read_all()?;
-        // Twice: those that fail, and what is left of them, differ.
+        // In each round, other members fail.
         for _ in 0..2 {
             self.mend()?;
             for _ in 0..3 {
@@ -272,9 +271,14 @@ impl Run {
     }
 }
 
-/// Runs a schedule. Returns the numbers of reads checked, failures, members rebuilt, reads hedged,
-/// and hedged reads completed by the hedge. An array of groups returns pages moved and segments
-/// trimmed instead. The last number counts pages of plain arrays sent without a record.
+/// Runs a schedule. Returns the numbers of:
+///
+/// - reads checked,
+/// - failures,
+/// - members rebuilt,
+/// - reads hedged (in an array of groups: pages moved),
+/// - hedged reads completed by the second read (in an array of groups: segments trimmed),
+/// - pages of plain arrays sent without a record.
 fn schedule(level: &str, seed: u64) -> Result<[u64; 6], String> {
     let mut rng = Rng::new(seed);
     let (mut array, shape) = draw(level, &mut rng);

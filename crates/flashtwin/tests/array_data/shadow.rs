@@ -1,9 +1,9 @@
-//! The contents of an array: those of the members' pages, those that jobs compute, and those that
-//! the host may read.
+//! The contents of an array: of the pages of its members, of the pages that jobs compute, and of the pages that the
+//! host may read.
 //!
-//! The shadow executes an array's log. A read of a page that is being written may return the old or
-//! the new contents; one of them is chosen at random. The same holds for the array as a whole: a
-//! read may return the contents of any concurrent write, or of the last completed ones before it.
+//! The shadow executes the log of an array. If a member reads a page that is being written, it may return the old or
+//! the new contents; the shadow chooses one of them at random. A read by the host may return the contents of any
+//! concurrent write, or of the last writes completed before it.
 
 use std::collections::HashMap;
 
@@ -19,12 +19,12 @@ pub struct Shape {
     pub copies: usize,
     pub chunk: u32,
     pub member_pages: u32,
-    /// Number of groups of members with a parity each; 0 unless the array consists of groups.
+    /// Number of groups, each with its own parity; 0 if the array has no groups.
     pub groups: usize,
 }
 
 impl Shape {
-    /// Returns the first page on the members, and the data place, of an array page.
+    /// Returns the page number on the members at which an array page is stored, and its data place in the row.
     fn place_of(&self, lpn: Lpn) -> (u32, usize) {
         let unit = lpn.0 / self.chunk;
         let row = unit / self.data as u32;
@@ -35,7 +35,7 @@ impl Shape {
     }
 }
 
-/// A page of a member, and its writes in flight by part and order.
+/// A page of a member: its contents, and its writes in flight, each with its part, order and contents.
 #[derive(Clone, Default)]
 struct Cell {
     value: u64,
@@ -60,7 +60,7 @@ struct Part {
     pages: u32,
     op: Op,
     on_behalf: SentFor,
-    /// For each page, the contents that a read may return.
+    /// For each page of a read, the contents that the read may return.
     may_give: Vec<Vec<u64>>,
 }
 
@@ -80,11 +80,11 @@ struct PageOp {
     /// Contents written or read.
     value: Option<u64>,
     job: Option<u32>,
-    /// Contents that the operation may read.
+    /// Contents that a read may return.
     allowed: Vec<u64>,
 }
 
-/// A write of an array page, whose contents the page may now have.
+/// A write of an array page. The page may have the contents of this write.
 struct Written {
     value: u64,
     from: u64,
@@ -98,19 +98,19 @@ pub struct Shadow {
     parts: HashMap<u32, Part>,
     jobs: HashMap<u32, Job>,
     ops: HashMap<u32, PageOp>,
-    /// Contents read to be moved.
+    /// Contents that were read to be moved, by the number of the move.
     moves: HashMap<u32, u64>,
-    /// Reads of one page that are both in flight.
+    /// Pairs of reads of one page, one of which hedges the other: for each read, the other one. Both are in flight.
     twins: HashMap<u32, u32>,
     pages: Vec<Vec<Written>>,
-    /// Number of events so far; it also numbers the contents that are written.
+    /// Number of events so far. It is also the contents of a page that is written at this event.
     clock: u64,
-    /// Whether only reads are in flight, so that all reads of a page must return the same contents.
+    /// Whether only reads are in flight. All reads of a page must then return the same contents.
     pub at_rest: bool,
     /// Number of reads checked.
     pub reads: u64,
-    /// Number of pages sent on the fast path of small writes; the log gives them numbers above
-    /// those of requests.
+    /// Number of pages sent on the fast path of small writes. In the log, their numbers are larger than those of
+    /// requests.
     pub pages_of_pairs: u64,
 }
 
@@ -216,8 +216,8 @@ impl Shadow {
         self.ops.get_mut(&op).expect("it was asked").value = Some(value);
     }
 
-    /// Checks a read that is served from the controller's memory: it returns the contents of the
-    /// newest write in flight.
+    /// Checks a read that is served from the controller's memory. It returns the contents of the newest write in
+    /// flight.
     fn completed_from_memory(&mut self, op: u32) -> Result<(), String> {
         let page = &self.pages[self.ops[&op].lpn.0 as usize];
         let newest = page.iter().max_by_key(|written| written.value);
@@ -227,7 +227,8 @@ impl Shadow {
         Ok(())
     }
 
-    /// Records that a read is hedged and may complete twice; both results must be right.
+    /// Records that a read is sent a second time, as `twin`, to hedge the first. Both reads may complete, and both
+    /// results must be right.
     fn hedged(&mut self, op: u32, twin: u32) {
         let first = &self.ops[&op];
         let second = PageOp {
@@ -242,7 +243,8 @@ impl Shadow {
         self.twins.insert(twin, op);
     }
 
-    /// Checks the second result of a hedged read; there is none if it was lost with a member.
+    /// Checks the result of the second read to complete, of a pair of hedged reads. There is no result if the read
+    /// was lost with a member.
     fn late(&mut self, op: u32) -> Result<(), String> {
         if self.twins.remove(&op).is_some() {
             return Err("the first response is not late".into());
@@ -259,7 +261,7 @@ impl Shadow {
         }
     }
 
-    /// Returns the contents that a read has returned by now; `None` if it has not completed.
+    /// Returns the contents that a read has returned; `None` if it has not completed.
     fn value_of(&self, op: &PageOp) -> Result<Option<u64>, String> {
         if let (None, Some(job)) = (op.value, op.job) {
             let (stripe, place) = self.shape.place_of(op.lpn);
@@ -269,14 +271,13 @@ impl Shadow {
         Ok(op.value)
     }
 
-    /// Adds contents that the reads in flight of a page may also return.
+    /// Adds contents that the reads in flight of a page may return in addition to others.
     fn also_allowed(&mut self, lpn: Lpn, value: u64) {
         let reads = self.ops.values_mut().filter(|op| op.lpn == lpn);
         reads.for_each(|op| op.allowed.push(value));
     }
 
-    /// Records a trim: the page reads as zeros from then on, or some time later, or keeps its
-    /// contents.
+    /// Records a trim. From then on, reads of the page may return zeros, but also the contents of before.
     fn forgotten(&mut self, lpn: Lpn) {
         let page = &mut self.pages[lpn.0 as usize];
         page.retain(|written| written.value != 0);
@@ -344,7 +345,7 @@ impl Shadow {
         self.jobs.insert(id, job);
     }
 
-    /// Returns all data of a page stripe before the job, computed from the pages that the job read.
+    /// Computes the data of all places of a page stripe before the job, from the pages that the job has read.
     fn whole(&self, job: &Job, page: u32) -> Result<Vec<u64>, String> {
         let at = |place: usize| job.read.get(&(place, page)).copied();
         let known: Vec<Option<u64>> = (0..self.shape.data).map(at).collect();
@@ -354,7 +355,7 @@ impl Shadow {
         field::solve(&known, &parities).ok_or_else(|| "too little was read".into())
     }
 
-    /// Contents that a job writes to a place of a page stripe.
+    /// Returns the contents that a job writes to a place of a page stripe.
     fn content(&self, job: &Job, place: usize, page: u32) -> Result<u64, String> {
         let shape = &self.shape;
         let new = |k: usize| job.new.get(&(page, k)).copied();
@@ -472,8 +473,8 @@ impl Shadow {
         }
     }
 
-    /// Checks an operation on a page of a group: the page is written once and then trimmed, and no
-    /// other operation on it is in flight at that time.
+    /// Checks an operation on pages of a group. No write of these pages may be in flight. A page is written only if
+    /// it was trimmed or never written, and is written or trimmed only if it is not being read.
     fn is_in_order(&self, member: usize, pages: (u32, u32), op: Op) -> Result<(), String> {
         let (first, end) = (pages.0, pages.0 + pages.1);
         let cells = &self.members[member][first as usize..end as usize];
@@ -491,7 +492,7 @@ impl Shadow {
         }
     }
 
-    /// Returns the sum of the newest contents of a page on all other members of the group.
+    /// Returns the sum of the newest contents of a page over all other members of the group.
     fn sum_of_others(&self, member: usize, page: usize) -> u64 {
         let size = self.shape.members / self.shape.groups;
         let first = member / size * size;
@@ -544,7 +545,7 @@ impl Shadow {
         }
     }
 
-    /// Makes all data of a member garbage, after a failure or before a rebuild.
+    /// Makes all data of a member random, after a failure or before a rebuild.
     fn lost(&mut self, member: usize) {
         self.parts.retain(|_, part| part.member != member);
         for cell in &mut self.members[member] {
@@ -558,7 +559,7 @@ impl Shadow {
 
     // ---- the end ----
 
-    /// Checks that nothing is in flight.
+    /// Checks that nothing is in flight, and that the parity of groups is right.
     pub fn finished(&self) -> Result<(), String> {
         match (self.parts.len(), self.ops.len()) {
             (0, 0) => self.parity_is_whole(),
@@ -566,8 +567,8 @@ impl Shadow {
         }
     }
 
-    /// Checks each group: the data and parity of every page stripe sum to zero, except the stripe
-    /// being written.
+    /// Checks that data and parity sum to zero in every page stripe of each group. The stripe that is being written
+    /// may be an exception.
     fn parity_is_whole(&self) -> Result<(), String> {
         let size = self.shape.members / self.shape.groups.max(1);
         for group in 0..self.shape.groups {

@@ -1,4 +1,4 @@
-//! Mirrors: which copy a read takes.
+//! Mirrors: the copy from which a page is read.
 
 use super::{array, do_alone, request, until_idle};
 use flashtwin::{Array, Cause, Op};
@@ -17,7 +17,7 @@ fn reads_go_to_the_member_with_the_fewest_requests() {
     for (level, members, pages, want) in [
         ("raid1", "harmonia*2", 1, vec![30, 30]),
         ("raid1", "harmonia*3", 1, vec![20, 20, 20]),
-        // Page 0 lies on the first pair.
+        // Page 0 is on the first pair of members.
         ("raid10", "harmonia*4", 1, vec![30, 30, 0, 0]),
         ("raid10", "harmonia*4", 2, vec![30, 30, 30, 30]),
     ] {
@@ -32,8 +32,8 @@ fn reads_go_to_the_member_with_the_fewest_requests() {
     }
 }
 
-/// Consecutive pages that are read together are read from one copy with one request; a single read
-/// uses the first copy.
+/// Consecutive pages of one request are read from one copy, with one request to its member. If the array is idle,
+/// this is the first copy.
 #[test]
 fn one_request_is_not_torn_apart() {
     let mut device = array("raid1", "harmonia*2", &[]);

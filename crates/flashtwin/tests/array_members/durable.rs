@@ -26,7 +26,8 @@ fn lost(array: &Array) -> Vec<u32> {
     array.power_cut().lost.iter().map(|lpn| lpn.0).collect()
 }
 
-/// A completed write is in the members' memory; once a later flush has completed, it is on flash.
+/// When a write completes, its data is only in the members' memory. When a later flush completes, the data is on
+/// flash.
 #[test]
 fn a_flush_reaches_the_members() {
     for (level, members) in [
@@ -80,7 +81,7 @@ fn a_forced_write_is_on_flash_when_it_is_done() {
     }
 }
 
-/// A power loss loses nothing after a flush that no write followed, whatever happened before.
+/// A power loss directly after a flush loses nothing, whatever has happened before.
 #[test]
 fn nothing_is_lost_after_a_flush() {
     for seed in flashtwin::seeds(3) {
@@ -117,8 +118,8 @@ fn nothing_is_lost_after_a_flush() {
     }
 }
 
-/// Pages evicted from a buffer that survives power losses are forced through the buffers of members
-/// that do not survive them: nothing is lost at any time, even without a flush.
+/// The array's buffer survives power losses, but the buffers of its members do not. Pages evicted from the array's
+/// buffer are forced through those of the members. Nothing is therefore lost at any time, even without a flush.
 #[test]
 fn evictions_from_a_protected_buffer_are_durable() {
     for seed in flashtwin::seeds(3) {
@@ -141,17 +142,17 @@ fn evictions_from_a_protected_buffer_are_durable() {
     }
 }
 
-/// A page of a missing member is reconstructed from its stripe, so it is lost if any other page of
-/// the stripe is lost.
+/// A page of a missing member is reconstructed from its stripe. It is therefore lost if any other page of the stripe
+/// is lost.
 #[test]
 fn a_missing_page_is_lost_with_any_page_of_its_stripe() {
     let mut device = array("raid5", "harmonia*3", &VOLATILE_MEMBERS);
     device.fill_sequential();
-    // Left-symmetric: stripe 0 has pages 0 and 1 on members 0 and 1.
+    // In the left-symmetric layout, pages 0 and 1 are in stripe 0, on members 0 and 1.
     device.fail_member(1).unwrap();
     do_alone(&mut device, &request(Op::Write, 0, 1));
     assert_eq!(device.power_cut().lost, [Lpn(0), Lpn(1)]);
-    // A mirror has the other copy.
+    // In a mirror, page 1 is not in a stripe with page 0, and has another copy.
     let mut device = array("raid1", "harmonia*2", &VOLATILE_MEMBERS);
     device.fill_sequential();
     device.fail_member(1).unwrap();

@@ -1,4 +1,4 @@
-//! Arrays of groups: the front group takes writes, and the other groups collect.
+//! Arrays of groups: the front group receives the writes, and the other groups collect.
 
 use super::loss::through_a_loss;
 use super::{array, do_alone, paced, pages, request, until_idle};
@@ -14,8 +14,8 @@ fn saved(array: &Array) -> Vec<u8> {
     bytes
 }
 
-/// All pages of the volume are valid, and many more writes arrive at once than there is room for.
-/// The writes wait, and all complete.
+/// All pages of the volume are valid. More writes arrive at once than there is room for. Some of them wait, and all
+/// complete.
 #[test]
 fn writes_that_wait_for_room_complete() {
     for seed in flashtwin::seeds(3) {
@@ -51,7 +51,7 @@ fn writes_that_wait_for_room_complete() {
     }
 }
 
-/// Trims cover whole blocks of the members, so that the members themselves move hardly any pages.
+/// The array trims whole blocks of its members. Members therefore move hardly any pages in their own collections.
 #[test]
 fn members_have_whole_blocks_to_erase() {
     let mut device = groups(&[]);
@@ -61,7 +61,7 @@ fn members_have_whole_blocks_to_erase() {
     until_idle(&mut device);
     let stats = device.raid_stats();
     assert!(stats.pages_moved > 10_000, "{stats:?}");
-    // One page of parity with each, for groups of two.
+    // Groups have two members, so one page of parity is written with each page of data.
     let written = stats.data_pages_written + stats.pages_moved;
     assert!(stats.parity_pages_written.abs_diff(written) <= 2);
     let flash = device.flash_report().flash;
@@ -86,8 +86,7 @@ fn a_trimmed_page_needs_no_move() {
     assert_eq!(device.raid_stats().member_pages_read, before);
 }
 
-/// If a member fails, its group has lost data, since operation without a member is not modelled for
-/// groups.
+/// When a member fails, data of its group are lost, because operation without a member is not modelled for groups.
 #[test]
 fn a_failed_member_is_data_lost() {
     for seed in flashtwin::seeds(2) {
@@ -111,7 +110,7 @@ fn a_failed_member_is_data_lost() {
     }
 }
 
-/// Once a member accepts no more writes, the array refuses writes; no request waits forever.
+/// When a member accepts no more writes, the array refuses all writes. No request waits forever.
 #[test]
 fn a_worn_member_ends_all_writes() {
     for seed in flashtwin::seeds(3) {
@@ -163,7 +162,7 @@ fn a_loaded_array_of_groups_continues_as_the_saved_one() {
     assert_eq!(times[0], times[1]);
     assert_eq!(saved(&device), saved(&other));
 
-    // A page is located where a member has nothing.
+    // In this state, pages of the volume are on members that are empty.
     let mut empty = make();
     let nothing = saved(&empty);
     let volume = |bytes: &[u8]| bytes.len() - 4 * (pages(&device) as usize * 100 / 80);

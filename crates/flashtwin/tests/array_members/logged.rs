@@ -1,4 +1,4 @@
-//! Logging does not change the behaviour of an array, whatever happens to its members.
+//! An array that is logged behaves as one that is not, whatever happens to its members.
 
 use flashtwin::spec::builtin_array;
 use flashtwin::{seed_count, seeds, Array, ArraySpec, Op, Request, Rng, Time};
@@ -126,7 +126,8 @@ fn draw(rng: &mut Rng) -> Array {
     array
 }
 
-/// Applies a random event to the members before a request; arrays in equal states get equal events.
+/// Applies a random event to the members, or none, and returns its outcome as text. Arrays in equal states have equal
+/// outcomes if `rng` is in the same state.
 fn intervene(array: &mut Array, rng: &mut Rng) -> String {
     let members = array.spec().members.len() as u64;
     let (what, member) = (rng.below(60), rng.below(members) as usize);
@@ -156,8 +157,8 @@ fn reports(array: &Array) -> String {
     )
 }
 
-/// Compares an array that is logged at times with one that never is; returns the number of failures
-/// that occurred.
+/// Compares an array that is logged, always or at times, with one that never is. Returns the number of failures that
+/// occurred.
 fn compare(seed: u64) -> u64 {
     let mut rng = Rng::new(seed);
     let array = draw(&mut rng);

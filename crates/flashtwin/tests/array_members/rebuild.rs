@@ -1,4 +1,4 @@
-//! A failed member is replaced: its rows are rebuilt while host requests continue.
+//! A failed member is replaced. The new member is rebuilt while host requests continue.
 
 use super::{array, paced, pages, until_idle};
 use flashtwin::{Array, ArrayEvent, MemberError, Op, Time};
@@ -16,7 +16,7 @@ fn mended(mut array: Array, member: usize) -> (Array, Time) {
     (array, took)
 }
 
-/// Checks the figures of docs/arrays.md; `--nocapture` prints them.
+/// Checks what docs/arrays.md states about limited rebuilds. With `--nocapture`, the figures are printed.
 #[test]
 fn a_limited_rebuild_keeps_its_rate_and_delays_the_host_less() {
     let every = Time::from_us(100);
@@ -65,8 +65,7 @@ fn a_limited_rebuild_keeps_its_rate_and_delays_the_host_less() {
     assert!(by_rate[0].1 < by_rate[1].1 && by_rate[1].1 < by_rate[2].1);
 }
 
-/// While the host writes during a rebuild, rows that are already rebuilt are written like any other
-/// row.
+/// The host writes during a rebuild. A write to rows that have been rebuilt is executed as in a complete array.
 #[test]
 fn writes_continue_during_a_rebuild() {
     for (level, members) in [
@@ -88,7 +87,8 @@ fn writes_continue_during_a_rebuild() {
     }
 }
 
-/// Returns the number of requests to members during a rebuild, and the number of pages written.
+/// Returns the numbers of read requests and of write requests to members during a rebuild, and the number of pages
+/// written.
 fn requests_of_a_rebuild(level: &str, members: &str, chunk: &str) -> (usize, usize, u64) {
     let mut device = array(level, members, &[("array.chunk", chunk)]);
     device.fill_sequential();
@@ -114,8 +114,8 @@ fn requests_of_a_rebuild(level: &str, members: &str, chunk: &str) -> (usize, usi
     (sent(&log, Op::Read), sent(&log, Op::Write), pages)
 }
 
-/// Rows of 4 KiB are rebuilt 16 at a time, with one request to each of the other members and one to
-/// the new member.
+/// Rows of 4 KiB are rebuilt 16 at a time: one request to each of the other members reads them, and one request
+/// writes them to the new member.
 #[test]
 fn adjacent_rows_are_rebuilt_together() {
     let (reads, writes, pages) = requests_of_a_rebuild("raid5", "harmonia*4", "4 KiB");
@@ -126,9 +126,9 @@ fn adjacent_rows_are_rebuilt_together() {
     assert_eq!((reads, writes), (3 * rows, rows));
 }
 
-/// RAID-6 of six members, without member 0. Lost data are reconstructed without Q, P without Q, and
-/// Q without P. In six consecutive rows, members 5, 5, 4, 3, 2 and 1 are therefore not read, and
-/// runs of consecutive pages end there.
+/// RAID-6 of six members, without member 0. Lost data are computed without reading Q, a lost P without Q, and a lost
+/// Q without P. One further member is therefore not read in each row: in six consecutive rows, these are members 5,
+/// 5, 4, 3, 2 and 1. A run of consecutive pages ends at a row that is not read.
 #[test]
 fn a_rebuild_reads_only_the_pages_it_needs() {
     const LEFT_OUT: [usize; 6] = [5, 5, 4, 3, 2, 1];
@@ -155,8 +155,8 @@ fn a_rebuild_of_more_rows_at_a_time_is_faster() {
     assert!(times[1] * 4 < times[0] * 3, "{times:?}");
 }
 
-/// A member whose failure would lose data must not fail; one that is still being rebuilt is not
-/// needed and may fail.
+/// A member must not fail if this would lose data. A member that is still being rebuilt may fail, because the array
+/// does not need it.
 #[test]
 fn as_many_members_may_fail_as_there_is_redundancy_for() {
     let mut device = array("raid5", "harmonia*4", &[]);

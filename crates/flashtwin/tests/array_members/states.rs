@@ -47,8 +47,7 @@ fn a_loaded_array_continues_as_the_saved_one() {
     }
 }
 
-/// An array that has lost data, and has operations in flight that will never complete, can be
-/// saved, but the state cannot be loaded.
+/// An array has lost data, and operations in flight will never complete. Its state can be saved, but not loaded.
 #[test]
 fn an_array_that_lost_data_with_work_in_flight_is_saved_and_not_loaded() {
     let mut device = make();
@@ -76,17 +75,18 @@ fn an_invalid_state_is_refused_and_changes_nothing() {
     device.fill_sequential();
     let before = saved(&device);
     let mut changed = vec![bytes[..bytes.len() - 1].to_vec(), Vec::new()];
-    // Marks of members: neither here nor there, and too many missing.
+    // Invalid marks of members: a mark of unknown meaning, and marks of more missing members than the redundancy
+    // permits.
     for marks in [&[1, 2, 1, 1, 1], &[0, 1, 0, 0, 1]] {
         let mut other = bytes.clone();
         other[..5].copy_from_slice(marks);
         changed.push(other);
     }
-    // A cursor that points nowhere.
+    // A cursor that is beyond the array.
     let mut other = bytes.clone();
     other[13..17].copy_from_slice(&[0xff; 4]);
     changed.push(other);
-    // A length that is not that of the state.
+    // A length that differs from that of the state.
     for length in [0, 100, u64::MAX] {
         let mut other = bytes.clone();
         other[5..13].copy_from_slice(&u64::to_le_bytes(length));

@@ -1,5 +1,5 @@
-//! Costs of the translation layers compared with each other, and of DFTL with page mapping in
-//! memory.
+//! Costs of the translation layers, compared with each other. The cost of DFTL is also compared with that of a page
+//! map in memory.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use flashtwin::Rng;
 const N: u32 = 32;
 
 fn made(name: &str, set: &[(&str, &str)]) -> (Setup, Ftl) {
-    // Three quarters of 512 blocks.
+    // The logical pages take three quarters of 512 blocks.
     let mut setup = Setup::new(name, 512 * N * 3 / 4, 512, N).unwrap();
     setup.set_all(set).unwrap();
     let mut ftl = Ftl::new(&setup).unwrap();
@@ -18,7 +18,7 @@ fn made(name: &str, set: &[(&str, &str)]) -> (Setup, Ftl) {
     (setup, ftl)
 }
 
-/// Returns the number of flash operations for uniformly random writes.
+/// Returns the number of flash operations for writes of uniformly random pages.
 fn random_writes(name: &str, seed: u64) -> usize {
     let (setup, mut ftl) = made(name, &[]);
     let (mut rng, mut ops) = (Rng::new(seed), Vec::new());
@@ -88,10 +88,10 @@ fn progressive_merging_spreads_the_merges() {
     }
 }
 
-/// Page mapping with the free list and the collection of DFTL, but with the whole map in memory.
+/// Page mapping with the free list and the collection of DFTL. The whole map is in memory.
 struct PageMapped {
     map: Vec<u32>,
-    /// For each physical page, its logical page while the page is live.
+    /// For each physical page, its logical page if the page is live.
     inverse: Vec<Option<u32>>,
     free: VecDeque<u32>,
     full: Vec<bool>,

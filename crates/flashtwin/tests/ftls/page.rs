@@ -1,6 +1,6 @@
 //! Descriptions of the translation layers: `docs/ftls.md` has all entries.
 //!
-//! `FLASHTWIN_WRITE_DOCS=1 cargo test -p flashtwin --test all ftls` writes the page anew.
+//! `FLASHTWIN_WRITE_DOCS=1 cargo test -p flashtwin --test all ftls` writes the page again.
 
 use std::fmt::Write;
 

@@ -1,14 +1,14 @@
-//! A shadow of the flash: it executes every operation, refuses operations that no chip can perform,
-//! and knows the contents that each page must return.
+//! A shadow of the flash. It executes every operation, and refuses operations that no chip can perform. It knows the
+//! contents that each page must return.
 
 use flashtwin::ftl::chip::{ChipFtl, FlashOp, Ftl, OpKind, Setup, Why, ENTRIES};
 use flashtwin::Rng;
 
-/// Contents of a programmed page of the shadow.
+/// Contents of a flash page in the shadow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Held {
     Erased,
-    /// A page that was superseded, moved or trimmed.
+    /// Data that was superseded, moved or trimmed.
     Dead,
     Data(u32),
     Map,
@@ -17,13 +17,13 @@ enum Held {
 pub struct Shadow {
     n: u32,
     held: Vec<Held>,
-    /// For each block, the offset after the highest page programmed.
+    /// For each block, the offset after the highest page that is programmed.
     next: Vec<u32>,
-    /// Physical page of each logical page, as it follows from the operations alone.
+    /// Physical page of each logical page. It is derived from the operations only.
     at: Vec<Option<u32>>,
-    /// Logical pages that an access has moved.
+    /// Logical pages that the current access has moved.
     touched: Vec<u32>,
-    /// Whether pages of a block may be programmed out of order, each at its own offset.
+    /// Whether pages of a block may be programmed out of order, if each is at its own offset.
     maps_blocks: bool,
     pub ops: u64,
 }
@@ -48,7 +48,7 @@ impl Shadow {
             }
         }
         if let flashtwin::ftl::chip::Layer::Dftl(own) = &setup.kind {
-            // Behind the data, in blocks of their own.
+            // Translation pages are in blocks of their own, after the blocks of data.
             let first = setup.logical_blocks() * n;
             for which in 0..own.translation_pages(setup.logical_pages) {
                 shadow.program(first + which, Held::Map);
@@ -85,8 +85,7 @@ impl Shadow {
         held
     }
 
-    /// Executes the operations of one access; `page` is the logical page that the host writes, if
-    /// it writes.
+    /// Executes the flash operations of one access. `page` is the logical page if the host writes one.
     fn execute(&mut self, ops: &[FlashOp], page: Option<u32>) {
         self.ops += ops.len() as u64;
         self.touched.clear();
@@ -119,7 +118,7 @@ impl Shadow {
                 }
                 OpKind::Program { ppn } => {
                     assert!(matches!(op.why, Why::Map | Why::GcMap), "{op:?}");
-                    // What is read just before is what is written anew.
+                    // The new page replaces the map page that was read just before.
                     if let Some(old) = superseded {
                         self.take(old);
                     }
@@ -214,7 +213,7 @@ impl Shadow {
     }
 }
 
-/// Executes random accesses, some of them sequential, with trims and flushes.
+/// Executes random accesses, trims and flushes. Some accesses are sequential.
 fn stress(setup: &Setup, filled: bool, accesses: u32, seed: u64) {
     let mut ftl = Ftl::new(setup).unwrap();
     if filled {
@@ -260,11 +259,11 @@ fn stress(setup: &Setup, filled: bool, accesses: u32, seed: u64) {
     shadow.check(&ftl);
 }
 
-/// Executes a million accesses at several fill levels, most of them at 70 % full, where an access
-/// costs least.
+/// Executes a million accesses in all, at three fill levels. Most are at the level of 70 %, where an access costs
+/// least.
 fn at_every_fill(name: &str) {
     for (percent, accesses) in [(70, 600_000), (90, 300_000), (99, 100_000)] {
-        // Translation pages come on top of DFTL's data.
+        // With DFTL, translation pages take further blocks in addition to these data pages.
         let logical_pages = 1024 * 16 * percent / 100 / 16 * 16;
         let mut setup = Setup::new(name, logical_pages, 1024, 16).unwrap();
         let few = match name {
@@ -304,8 +303,8 @@ fn faster_loses_nothing() {
     at_every_fill("faster");
 }
 
-/// Layers work on the smallest chips on which they may be created, with odd sizes and small caches,
-/// starting with an empty chip.
+/// Each layer works on the smallest chip on which it may be created. Blocks have odd sizes, caches are small, and
+/// every second chip starts empty.
 #[test]
 fn the_smallest_chips_never_run_out() {
     for seed in flashtwin::seeds(3) {
@@ -340,8 +339,8 @@ fn the_smallest_chips_never_run_out() {
     }
 }
 
-/// On a chip without a spare block, a collection may need two blocks and free only one, so that
-/// translation blocks must be collected in time.
+/// A chip without a spare block. A collection may need two blocks and free only one. DFTL must therefore collect
+/// translation blocks before it has no free block.
 #[test]
 fn dftl_collects_in_time() {
     for seed in flashtwin::seeds(3) {

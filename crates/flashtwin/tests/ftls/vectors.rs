@@ -1,4 +1,4 @@
-//! The hand-checked vectors of the translation layers, in the notation of `ftl trace`.
+//! Test vectors of the translation layers that were checked by hand, in the notation of `ftl trace`.
 
 use flashtwin::ftl::chip::trace::{steps_text, total, trace_ftl, Step};
 use flashtwin::ftl::chip::Setup;
@@ -37,9 +37,8 @@ impl On<'_> {
         trace_ftl(&setup, self.empty, accesses).unwrap()
     }
 
-    /// Steps through the tokens in the first column. Compares the cost of each row's tokens with
-    /// the second column, the state after them with the third, and the total cost with `wanted`.
-    /// `-` is not compared.
+    /// Executes the tokens of the first column. Compares the cost of each row's tokens with the second column, and
+    /// the state after them with the third. `-` is not compared. Compares the cost of all rows with `wanted`.
     fn check(&self, table: &str, wanted: &str) {
         let rows: Vec<Vec<&str>> = table
             .lines()
@@ -116,8 +115,8 @@ fn vector_dftl_2() {
     );
 }
 
-/// The victim holds {0, 1, 5, 9} of its 8 pages, and only 5 is cached. Pages are written until the
-/// victim's block is the next to be collected, by a write whose own map entry is cached.
+/// The victim has 8 pages. Pages 0, 1, 5 and 9 are live in it, and only the map entry of page 5 is cached. Pages are
+/// written until this block is collected, by a write whose own map entry is cached.
 #[test]
 fn vector_dftl_3() {
     let set = dftl("2");
@@ -203,7 +202,7 @@ fn vectors_faster_1_and_2() {
     ];
     on("faster", &off).check(first, "9 host programs, 3 copies, 1 erase");
 
-    // L0' has four pages written, so that the next write finds the log full.
+    // All four pages of log block L0' are written, so that the next write finds the log full.
     let refined = [("rw_log_blocks", "2"), ("isolation_blocks", "3")];
     let second = "
         9 | 1 host program, 4 copies, 1 erase | SW[] RW[6* 5* 10* 14*] [18* 9] ISO[- 13 17]
@@ -214,7 +213,7 @@ fn vectors_faster_1_and_2() {
     );
 }
 
-/// Continues vector FASTER-2: a block with only one live page is not isolated, although the page is
+/// Continues vector FASTER-2. If only one page of a block is live, the block is not isolated, even if the page is
 /// marked.
 #[test]
 fn few_pages_get_a_further_chance() {
@@ -264,7 +263,8 @@ fn a_sequential_stream_begins_the_sequential_log_block() {
     );
 }
 
-/// Pages 0 to 2 were never written when a sequential stream passes their offsets.
+/// A sequential stream passes the offsets of pages 0 to 2, which were never written. A later write of these pages is
+/// not in place.
 #[test]
 fn a_place_that_the_sequential_log_block_has_passed_is_not_written_in_place() {
     let small = [("rw_log_blocks", "2"), ("isolation_blocks", "1")];

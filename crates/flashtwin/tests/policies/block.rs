@@ -48,8 +48,8 @@ fn bplru_without_compensation_keeps_a_whole_block() {
     );
 }
 
-/// Decision D-6: a page that is read joins its block and renews it in a shared buffer, and does
-/// neither in a write buffer.
+/// Decision D-6: in a shared buffer, a page that is read joins its block, and the block becomes the most recent one.
+/// In a write buffer, it does neither.
 #[test]
 fn bplru_reads() {
     on("bplru", 4).check(
@@ -70,7 +70,8 @@ fn bplru_reads() {
         W8       | miss, ev B0{0}: 3 padding reads, 4 writes | B2{8} B1{4}
     ",
     );
-    // A block without a dirty page is not padded; clean pages pad one that has some.
+    // A block without a dirty page is not padded. In a block with a dirty page, clean cached pages need no padding
+    // read.
     let shared = On {
         set: &[("padding", "true")],
         ..on("bplru", 3)
@@ -84,7 +85,7 @@ fn bplru_reads() {
     );
 }
 
-/// Decision D-209: two blocks of four pages fill a buffer of eight pages, however many of their
+/// Decision D-209: with whole room, two blocks of four pages fill a buffer of eight pages, however many of their
 /// pages are cached.
 #[test]
 fn blocks_with_whole_room() {
@@ -106,7 +107,7 @@ fn blocks_with_whole_room() {
         W8       | miss, ev B0{0,1} | B2{8} B1{4}
     ",
     );
-    // A block that is larger than the buffer has it to itself.
+    // A block that is larger than the buffer is the only block in the buffer.
     whole("bplru", 2).check(
         "
         W0 W1 | miss             | B0{0,1}
@@ -205,7 +206,8 @@ fn gcar_4_over_bplru() {
     );
 }
 
-/// Decision D-13: two of the three cached pages of block 0 are on the chip in GC.
+/// Decision D-13: two of the three cached pages of block 0 are on the chip in GC. The rule decides whether GCaR skips
+/// this block.
 #[test]
 fn gcar_takes_a_host_block_to_be_in_gc_by_its_pages() {
     for (rule, victim) in [
@@ -292,8 +294,8 @@ fn cbm_3_both_floors() {
     );
 }
 
-/// The threshold is 4 when W24 finds the block region empty, which halves it to 2. Block 1 then has
-/// two pages, as many as the threshold.
+/// The threshold is 4 when page 24 is written. The block region is empty then, so the threshold is halved to 2. Block
+/// 1 has two pages, which is enough for the new threshold.
 #[test]
 fn cbm_migrates_blocks_when_the_threshold_falls() {
     let write = On {
@@ -325,8 +327,8 @@ fn cbm_migrates_blocks_when_the_threshold_falls() {
     ));
 }
 
-/// Blocks stay in the buffer while they take no more than their share; beyond that, the tail of the
-/// block list is evicted.
+/// While blocks take no more than their share of the buffer, pages of the page region are evicted. When they take
+/// more, the tail of the block list is evicted.
 #[test]
 fn cbm_with_a_share_for_blocks() {
     let half = On {
@@ -343,8 +345,9 @@ fn cbm_with_a_share_for_blocks() {
     );
 }
 
-/// The block's node is looked up when an access arrives (CBM III.C). Its popularity is therefore
-/// kept if the access takes over the block's last clean page, or evicts the block to make room.
+/// CBM looks up the node of a block when an access arrives (CBM III.C). The popularity of the block is therefore kept
+/// even if the access removes the block's last page. It does so if it takes this page over from the read cache, or if
+/// it evicts the block to make room.
 #[test]
 fn cbm_keeps_the_popularity_of_a_block_that_an_access_empties() {
     let cbm = On {
@@ -369,8 +372,8 @@ fn cbm_keeps_the_popularity_of_a_block_that_an_access_empties() {
         W2    | miss, ev B0{0,1} | PR[] BR[B0 pop3 {2}] THR=1 RC[]
     ",
     );
-    // The last page of block 0 leaves the read cache three times: for another page of block 0, for
-    // a page of block 2, and by a trim.
+    // The last page of block 0 is removed from the read cache three times: by an access to another page of block 0,
+    // by an access to a page of block 2, and by a trim.
     let read = On {
         set: &[("read_cache", "1"), ("threshold", "1")],
         ..on("cbm", 1)
@@ -385,8 +388,8 @@ fn cbm_keeps_the_popularity_of_a_block_that_an_access_empties() {
     );
 }
 
-/// Decision D-160: the block being written is evicted last, although it is the only one whose chip
-/// does not collect.
+/// Decision D-160: the block being written is evicted last. In this test, its chip is the only one that does not
+/// collect.
 #[test]
 fn gcar_lets_the_block_being_written_leave_last() {
     let bplru = On {
@@ -400,7 +403,7 @@ fn gcar_lets_the_block_being_written_leave_last() {
         W2               | miss, ev B1{1,3} | B3{5} B0{0,2}
     ",
     );
-    // Alone in the buffer it leaves as without GCaR.
+    // If this block is the only one in the buffer, it is evicted, as without GCaR.
     let alone = On {
         capacity: 2,
         ..bplru
@@ -435,8 +438,8 @@ fn gcar_lets_the_block_being_written_leave_last() {
     );
 }
 
-/// Predicted distances of 6 / 3 and 2 / 1, and then of 12 / 9 and 4 / 3, count as equal, although a
-/// third has no exact binary representation.
+/// Predicted distances of 6 / 3 and 2 / 1 are equal, and so are those of 12 / 9 and 4 / 3, although thirds have no
+/// exact binary representation.
 #[test]
 fn pud_lru_takes_equal_distances_to_be_equal() {
     on("pud-lru", 3).check(
@@ -453,8 +456,8 @@ fn pud_lru_takes_equal_distances_to_be_equal() {
     );
 }
 
-/// A test vector of our own for Req-block: small and large requests, the division of a request
-/// block, and a victim that is evicted together with the block that it was divided from.
+/// A test vector of our own for Req-block. It has small and large requests, and a request block that is divided. The
+/// victim is evicted together with the block from which it was divided.
 #[test]
 fn req_block_sifts_requests() {
     let req_block = On {
@@ -473,8 +476,8 @@ fn req_block_sifts_requests() {
     );
 }
 
-/// With THR = N, and if no block is ever complete, the block region stays empty, and the least
-/// recent page is evicted together with its block.
+/// With THR = N, and if no block is ever complete, the block region stays empty. The least recent page is then
+/// evicted together with all pages of its block.
 #[test]
 fn cbm_without_sequential_writes_is_lru_by_block() {
     for seed in flashtwin::seeds(3) {
@@ -527,7 +530,7 @@ const READS: (&str, &[&str]) = ("cache_reads", &["true", "false"]);
 const ROOM: (&str, &[&str]) = ("room", &["pages", "whole"]);
 const FLAG: &[&str] = &["true", "false"];
 
-/// Adds a read cache to a write buffer, at random.
+/// Adds a read cache of random size if the buffer is a write buffer.
 fn read_cache(rng: &mut Rng, mut set: Set) -> Set {
     if set
         .iter()
@@ -558,7 +561,7 @@ fn differ<R: naive::Rule>(
     );
 }
 
-/// Parameters of BPLRU that differ from run to run.
+/// Parameters of BPLRU that are drawn at random.
 const OF_BPLRU: [(&str, &[&str]); 5] = [
     BLOCKS,
     READS,

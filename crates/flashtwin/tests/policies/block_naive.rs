@@ -1,8 +1,8 @@
 //! Naive implementations of the block policies, with lists and scans.
 //!
-//! [`Buffer`] implements the parts common to all policies: hits, dirty pages, room, the separate
-//! read cache, and GCaR's fallback. A [`Rule`] only orders blocks. Lists begin with the most recent
-//! entry.
+//! [`Buffer`] implements the parts that all policies have in common: hits, dirty pages, room, the separate read
+//! cache, and the repetition of a search without GCaR. A [`Rule`] only orders blocks. Lists begin with the most
+//! recent entry.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,11 +26,11 @@ pub struct Out {
     pub merged: Vec<u32>,
 }
 
-/// Input of the search for a victim.
+/// Input and counter of a search for a victim.
 pub struct Look<'a> {
     pub world: &'a World,
     pub op: Op,
-    /// Whether pages on chips in GC are skipped.
+    /// Whether blocks with pages on chips in GC are skipped.
     pub filter: bool,
     pub dirty: &'a BTreeMap<u32, bool>,
     pub read_cache: &'a [u32],
@@ -38,11 +38,11 @@ pub struct Look<'a> {
 }
 
 impl Look<'_> {
-    /// Whether GCaR skips a block with the given cached pages.
+    /// Whether GCaR skips a block that has these cached pages.
     fn skips(&self, setup: &Setup, pages: &BTreeSet<u32>) -> bool {
         let in_gc = pages.iter().filter(|&&p| self.world.skipped(p)).count();
         let is = match setup.settings.value("block_in_gc") {
-            // Blocks of requests have no such parameter.
+            // Req-block does not have this parameter.
             None => in_gc > 0,
             Some(Value::Text(word)) => match word.as_str() {
                 "any" => in_gc > 0,
@@ -63,7 +63,7 @@ pub trait Rule {
     fn forget(&mut self, lpn: u32);
     fn evict(&mut self, look: &mut Look) -> Option<Out>;
     fn read_cache_is(&mut self, _pages: &[u32]) {}
-    /// Whether the policy lacks room for this page although the buffer has room for one more.
+    /// Whether the policy has no room for this page, although the buffer has room for one more page.
     fn lacks_room(&self, _op: Op) -> bool {
         false
     }
@@ -71,7 +71,7 @@ pub trait Rule {
     fn arrives(&mut self, _op: Op) {}
     /// Called when an access has ended.
     fn ended(&mut self) {}
-    /// Whether pages that were read are inserted.
+    /// Whether a page that is read is inserted.
     fn admits_reads(&self) -> bool;
 }
 
@@ -178,19 +178,19 @@ impl<R: Rule> Naive for Buffer<R> {
     }
 }
 
-/// A block, with the data that any of the rules stores for it.
+/// A block, with all data that any rule stores for a block.
 #[derive(Clone, Default)]
 pub struct Block {
     number: u32,
     pages: BTreeSet<u32>,
-    /// Last offset of an unbroken run of writes from offset 0.
+    /// Highest offset of the writes in sequence from offset 0; `None` if the writes were not in sequence.
     seq: Option<u32>,
     referenced: bool,
     at: u64,
     writes: u64,
 }
 
-/// The blocks of a rule.
+/// The list of blocks of a rule.
 pub struct Blocks {
     setup: Setup,
     list: Vec<Block>,
@@ -212,7 +212,7 @@ impl Blocks {
     fn find(&self, number: u32) -> Option<usize> {
         self.list.iter().position(|b| b.number == number)
     }
-    /// Takes the block of a page out of the list, or creates it, and adds the page to it.
+    /// Removes the block of a page from the list, or creates the block. Adds the page to the block.
     fn take(&mut self, lpn: u32) -> Block {
         let number = self.number(lpn);
         let mut block = match self.find(number) {
@@ -225,7 +225,7 @@ impl Blocks {
         block.pages.insert(lpn);
         block
     }
-    /// Removes a page from its block. The block keeps its position, or is removed if it is empty.
+    /// Removes a page from its block. The block keeps its position; if it has no more pages, it is removed.
     fn forget(&mut self, lpn: u32) {
         for block in &mut self.list {
             block.pages.remove(&lpn);
@@ -238,19 +238,18 @@ impl Blocks {
             ..Out::default()
         }
     }
-    /// Returns the position of the block with most pages among those at `places`; of several, the
-    /// last one.
+    /// Returns the position in `places` whose block has the most pages. If several have, returns the largest
+    /// position.
     fn largest(&self, places: impl Iterator<Item = usize>) -> Option<usize> {
         places.max_by_key(|&i| (self.list[i].pages.len(), i))
     }
-    /// Returns the number of buffer pages that the blocks reserve; `None` if blocks take only the
-    /// room of their cached pages.
+    /// Returns the number of buffer pages that the blocks reserve. `None` if blocks reserve only the pages they have
+    /// in the buffer.
     fn room(&self) -> Option<u32> {
         let is_whole = self.setup.settings.get::<String>("room") == "whole";
         is_whole.then(|| self.list.len() as u32 * self.setup.pages_per_block)
     }
-    /// Whether there is no room for the block that the page would open. A single block always has
-    /// room.
+    /// Whether the page would open a new block for which the buffer has no room. The first block always has room.
     fn lacks_room(&self, lpn: u32) -> bool {
         let more = self.setup.pages_per_block;
         self.find(self.number(lpn)).is_none()
@@ -364,7 +363,7 @@ impl Rule for Fab {
     }
 }
 
-/// Blocks in the order of the clock, beginning at the hand.
+/// Blocks in the order of the clock, starting at the hand.
 pub struct LbClock(Blocks);
 
 impl LbClock {
@@ -459,7 +458,7 @@ impl Rule for PudLru {
     fn evict(&mut self, look: &mut Look) -> Option<Out> {
         let now = self.now + u64::from(look.op.write);
         let list = &self.blocks.list;
-        // A whole number of these is 1 / f for f up to 46.
+        // The least common multiple of all numbers up to 46. The quotient by any such number is exact.
         let unit: u64 = (1..=46).fold(1, |all, f| all / common_divisor(all, f) * f);
         let pud = |b: &Block| u128::from(now - b.at) * u128::from(unit / b.writes);
         let puds: Vec<u128> = list.iter().map(pud).collect();
@@ -484,19 +483,20 @@ impl Rule for PudLru {
 
 pub struct Bpac {
     clusters: Blocks,
-    /// For each page, the time of its last write.
+    /// Pages that are not in a cluster yet, the most recent first.
     pages: Vec<u32>,
+    /// For each page, the value of `now` when it was last inserted.
     written: BTreeMap<u32, u64>,
     capacity: u64,
     now: u64,
     l_p: usize,
     age: u64,
-    /// Number of rewrites by distance.
+    /// Number of renewed pages, by the number of insertions since the last insertion of the page.
     rewrites: BTreeMap<u64, u64>,
     growth: BTreeMap<u64, u64>,
 }
 
-/// Returns the least distance that covers 90 % of the counts, then halves the counts.
+/// Returns the least distance such that 90 % of the counts are at or below it, and halves all counts.
 fn cover(counts: &mut BTreeMap<u64, u64>) -> Option<u64> {
     let all: u64 = counts.values().sum();
     let mut seen = 0;
@@ -620,16 +620,16 @@ impl Rule for Bpac {
 pub struct Cbm {
     setup: Setup,
     region: Vec<u32>,
-    /// Blocks; `at` has the number of the last write to each.
+    /// Blocks of the block region. `at` is the number of the last write to the block.
     blocks: Blocks,
-    /// For each block, its popularity and the request that was counted last.
+    /// For each block, its popularity, and the request that was last counted in it.
     popularity: BTreeMap<u32, (u32, u64)>,
     read_cache: Vec<u32>,
     threshold: usize,
     now: u64,
     /// For each block, the number of the last write to it.
     written: BTreeMap<u32, u64>,
-    /// The block of the access being processed.
+    /// The block to which the current access belongs.
     arriving: Option<u32>,
 }
 
@@ -655,7 +655,8 @@ impl Cbm {
             arriving: None,
         }
     }
-    /// Moves the pages of a block to the block region if their number reaches the threshold.
+    /// Moves the pages of a block from the page region to the block region if they are at least as many as the
+    /// threshold.
     fn migrate(&mut self, number: u32) {
         let pages = self.in_region(number);
         if pages.len() >= self.threshold {
@@ -744,7 +745,7 @@ impl Rule for Cbm {
         let free = |number: u32, pages: &BTreeSet<u32>| {
             number != current && !look.skips(&self.setup, pages)
         };
-        // The tail of the block popularity list first.
+        // Blocks in the order of the block popularity list, from its tail.
         let mut tail_first: Vec<&Block> = self.blocks.list.iter().collect();
         tail_first.sort_by_key(|b| {
             let more_pages_first = std::cmp::Reverse(b.pages.len());
@@ -831,9 +832,9 @@ struct Request {
     request: u64,
     at: u64,
     hits: u64,
-    /// The request that hit the block last, and whether the block was small then.
+    /// The request that hit the block last, and whether the block was small at that time.
     hit_by: Option<(u64, bool)>,
-    /// The request by which the block was divided from another one.
+    /// The request that divided this block from another block.
     divided: Option<u64>,
     origin: Option<u64>,
 }
@@ -873,7 +874,8 @@ impl ReqBlock {
         self.lists[list].insert(0, block);
         &mut self.lists[list][0]
     }
-    /// Returns the list and position of the coldest list tail that may be evicted.
+    /// Returns the list and position of the coldest block among the tails of the lists. Blocks that may not be
+    /// evicted do not count as tails.
     fn coldest(
         &self,
         looked: &mut u64,

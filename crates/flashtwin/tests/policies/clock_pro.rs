@@ -1,5 +1,5 @@
-//! CLOCK-Pro: vectors computed by hand, and a comparison with a naive implementation that has one
-//! list, beginning at HAND_hot.
+//! CLOCK-Pro: vectors computed by hand, and a comparison with a naive implementation. That has one list, which begins
+//! at HAND_hot.
 
 use super::harness::{compare, on, Did, Naive, On, Op, World};
 use flashtwin::Rng;
@@ -45,9 +45,9 @@ struct ClockPro {
     gcar: bool,
     cold_min: usize,
     target: usize,
-    /// Entries of the clock, from HAND_hot to the list head.
+    /// Entries of the clock, beginning at HAND_hot. The last entry is the list head.
     clock: Vec<Page>,
-    /// Pages at the other two hands; `None` stands for the first entry.
+    /// Pages to which the other two hands point. `None` stands for the first entry.
     hand_cold: Option<u32>,
     hand_test: Option<u32>,
     evicted: bool,
@@ -66,7 +66,7 @@ impl ClockPro {
     fn hot_max(&self) -> usize {
         self.capacity - self.target.min(self.capacity)
     }
-    /// Returns the page after the one at an index, wrapping around.
+    /// Returns the page after the entry at an index. After the last entry comes the first.
     fn after(&self, at: usize) -> u32 {
         self.clock[(at + 1) % self.clock.len()].lpn
     }
@@ -83,7 +83,7 @@ impl ClockPro {
     fn accessed_in_test(&mut self) {
         self.target = (self.target + 1).min((self.capacity - 1).max(self.cold_min));
     }
-    /// Ends the test period of the entry at an index; returns whether the entry still exists.
+    /// Ends the test period of the entry at an index. Returns whether the entry is still in the clock.
     fn end_test(&mut self, at: usize) -> bool {
         let page = self.clock[at];
         if [Is::Hot, Is::Cold].contains(&page.is) {
@@ -118,7 +118,7 @@ impl ClockPro {
                     break;
                 }
             }
-            // It stops at a hot page.
+            // HAND_hot stops at a hot page.
             while self.number(&[Is::Hot]) > 0 && self.clock[0].is != Is::Hot {
                 if self.end_test(0) {
                     self.clock.rotate_left(1);
@@ -170,7 +170,8 @@ impl ClockPro {
         let at = at.expect("a full buffer has a victim");
         let page = self.clock[at];
         if page.is == Is::ColdInTest {
-            // HAND_test stays if it is here, where HAND_cold goes to what is left of the page, as well.
+            // The entry stays in the clock as that of an evicted page. HAND_cold therefore stays at it, and
+            // HAND_test, too, if it is there.
             self.clock[at].is = Is::Gone;
             self.clock[at].referenced = false;
         } else {

@@ -1,5 +1,5 @@
-//! Shared by all tests of policies: tables in the notation of the specification, and comparisons
-//! with naive implementations on random access strings.
+//! Functions for all tests of policies: tables in the notation of the specification, and comparisons with naive
+//! implementations on random access strings.
 
 use flashtwin::buffer::trace::Step;
 use flashtwin::buffer::untimed::UntimedBuffer;
@@ -7,7 +7,7 @@ use flashtwin::buffer::Setup;
 use flashtwin::stepping::{trace_policy, Traceable};
 use flashtwin::{Lpn, Rng, Time};
 
-/// The policy of a table, and the device around it.
+/// The policy that a table tests, and the sizes of the device.
 #[derive(Clone, Copy)]
 pub struct On<'a> {
     pub policy: &'a str,
@@ -47,8 +47,8 @@ impl On<'_> {
         trace_policy(&device, accesses).unwrap()
     }
 
-    /// Steps the policy through the tokens in the first column. Compares the other columns with the
-    /// result of the row's last token and the state after it. `-` is not compared.
+    /// Applies the tokens of the first column to the policy, one after the other. Compares the second column with the
+    /// result of the row's last token, and the third column with the state after it. `-` is not compared.
     pub fn check(&self, table: &str) {
         let rows: Vec<Vec<&str>> = table
             .lines()
@@ -74,7 +74,7 @@ impl On<'_> {
     }
 }
 
-/// Chips as a naive policy sees them.
+/// Chips and time, as a naive policy sees them.
 #[derive(Clone, Debug)]
 pub struct World {
     pub in_gc: Vec<bool>,
@@ -102,7 +102,7 @@ pub struct Op {
     pub request: u64,
 }
 
-/// Result of an access.
+/// Result of a page access.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Did {
     pub hit: bool,
@@ -110,7 +110,7 @@ pub struct Did {
     pub victims: Vec<(u32, bool)>,
     pub padding: Vec<u32>,
     pub merged: Vec<u32>,
-    /// Number of list entries that a scan as published reads; `None` if it is not compared.
+    /// Number of list entries that the published scan examines; `None` if the number is not compared.
     pub inspected: Option<u64>,
 }
 
@@ -123,7 +123,7 @@ impl Did {
     }
 }
 
-/// A naive implementation of a policy: written after its paper, with lists and scans.
+/// A naive implementation of a policy, as its paper describes it, with lists and scans.
 pub trait Naive {
     fn access(&mut self, world: &World, op: Op) -> Did;
     fn trim(&mut self, world: &World, lpn: u32);
@@ -133,25 +133,25 @@ pub trait Naive {
     }
 }
 
-/// A random buffer.
+/// A random buffer, and the device around it.
 #[derive(Clone, Debug)]
 pub struct Case {
     pub capacity: u32,
     pub chips: u32,
     pub stride_pages: u32,
     pub pages_per_block: u32,
-    /// Parameters that `set` returned.
+    /// Parameters of the policy, as drawn by `set` of [`compare`].
     pub set: Vec<(String, String)>,
     pub setup: Setup,
 }
 
-/// Number of random strings in a comparison.
+/// Number of random strings in a comparison, unless `FLASHTWIN_SEEDS` multiplies it.
 const STRINGS: u64 = 10_000;
 /// Number of strings for each random buffer.
 const STRINGS_A_BUFFER: u64 = 20;
 
-/// Compares `policy` with `naive` on random strings of reads, writes, trims and chip states: hits,
-/// victims and write-backs must be equal. `set` draws parameters for a capacity.
+/// Compares `policy` with `naive` on random strings of reads, writes, trims and changes of chips. Hits, victims and
+/// write-backs must be equal. `set` draws the parameters of the policy; its second argument is the capacity.
 pub fn compare<N: Naive>(
     policy: &str,
     set: impl Fn(&mut Rng, u32) -> Vec<(String, String)>,
@@ -271,7 +271,7 @@ fn run<N: Naive>(rng: &mut Rng, case: &Case, fast: &mut UntimedBuffer, slow: &mu
     }
 }
 
-/// Returns a random string of reads and writes, for tests that two policies are identical.
+/// Returns a random string of reads and writes, for tests that compare two policies.
 pub fn random_accesses(rng: &mut Rng, length: usize, pages: u64) -> String {
     let tokens: Vec<String> = (0..length)
         .map(|_| {

@@ -1,5 +1,5 @@
-//! LFU with ageing: a vector computed by hand, and a comparison with a naive implementation that
-//! has one list and scans it.
+//! LFU with ageing: a vector computed by hand, and a comparison with a naive implementation. That has one list, which
+//! it scans.
 
 use super::harness::{compare, on, Did, Naive, On, Op, World};
 use flashtwin::Rng;
@@ -21,7 +21,7 @@ fn vector_lfu() {
     );
 }
 
-/// Pages with their dirty flags and counts, the least recent first.
+/// Pages with their dirty flags and counts. The least recent page is first.
 struct Lfu {
     capacity: usize,
     gcar: bool,
@@ -34,7 +34,7 @@ impl Lfu {
     fn evict(&mut self, world: &World) -> Did {
         let least = |spare: bool| {
             let pages = self.pages.iter().filter(|p| !(spare && world.skipped(p.0)));
-            // The first of several.
+            // Of several pages with the least count, the first one is returned.
             pages.min_by_key(|page| page.2).map(|page| page.0)
         };
         let victim = least(self.gcar).or_else(|| least(false));
@@ -52,7 +52,8 @@ impl Lfu {
         if sum <= self.mean_max * self.pages.len() as u32 {
             return;
         }
-        // Of those that come to the same count the larger ones stand as more recent.
+        // Pages may have equal counts after halving. Of these, the pages with larger counts before are the more
+        // recent ones.
         self.pages.sort_by_key(|page| page.2);
         for page in &mut self.pages {
             page.2 = page.2.div_ceil(2);

@@ -1,6 +1,6 @@
-//! Page policies: the test vectors of the specification, vectors derived from the definitions in
-//! the papers, comparisons of each policy with a naive implementation, with and without GCaR, and
-//! of MIN with all possible choices.
+//! Page policies: the test vectors of the specification, and vectors derived from the definitions in the papers. Each
+//! policy is compared with a naive implementation, with and without GCaR. MIN is compared with all possible choices
+//! of victims.
 
 use super::harness::{compare, on, Case, On};
 use super::page_naive::{
@@ -214,9 +214,9 @@ fn lirs_status_changes() {
     );
 }
 
-/// According to the paper, a HIR page that is not in S keeps its state when it is accessed.
-/// libCacheSim 0.3.5 turns an LIR page into HIR then, which evicts a page. This is the shortest
-/// string on which libCacheSim differs, by a hit at the end.
+/// By the paper, an access to a HIR page that is not in S does not change the page's state. In libCacheSim 0.3.5,
+/// such an access turns an LIR page into a HIR page, which evicts a page. This is the shortest string for which the
+/// results differ: in libCacheSim, the last access is a hit.
 #[test]
 fn lirs_hit_outside_the_stack_evicts_nothing() {
     let lirs = On {
@@ -269,8 +269,7 @@ fn sieve_hand() {
     );
 }
 
-/// Returns a function that draws a number of pages for each key, from 0 to `most` times the
-/// capacity.
+/// Returns a function that draws a number of pages for each key. The number is at most `most` times the capacity.
 fn drawn(keys: &'static [(&'static str, u64)]) -> impl Fn(&mut Rng, u32) -> Vec<(String, String)> {
     |rng, capacity| {
         let pages = |rng: &mut Rng, most| rng.below(u64::from(capacity) * most + 1);
@@ -367,7 +366,7 @@ fn s3_fifo_equals_its_published_queues() {
     }
 }
 
-/// Returns a policy and a buffer of `capacity` pages for it.
+/// Returns the policy of this name, and the setup of a buffer of `capacity` pages for it.
 fn device(policy: &str, capacity: u32) -> (flashtwin::buffer::ChosenPolicy, Setup) {
     let device = Traceable {
         policy,
@@ -401,7 +400,7 @@ fn min_equals_the_best_of_all_choices() {
     }
 }
 
-/// Belady's example: `1 2 3 4 1 2 5 1 2 3 4 5` misses 7 times in 3 pages.
+/// Belady's example: with 3 pages, the string `1 2 3 4 1 2 5 1 2 3 4 5` has 7 misses.
 #[test]
 fn min_on_the_textbook_string() {
     let accesses = [1, 2, 3, 4, 1, 2, 5, 1, 2, 3, 4, 5].map(Lpn);
@@ -418,7 +417,7 @@ fn no_policy_beats_min() {
             let capacity = 1 + rng.below(30) as u32;
             let accesses: Vec<(Lpn, bool)> = (0..2_000)
                 .map(|_| {
-                    // Half of the accesses go to a tenth of the pages.
+                    // Half of the accesses are to a tenth of the pages.
                     let pages = if rng.below(2) == 0 { 9 } else { 90 };
                     (Lpn(rng.below(pages) as u32), rng.below(3) == 0)
                 })

@@ -1,7 +1,7 @@
-//! Naive implementations of page policies as their papers define them, with lists and scans.
+//! Naive implementations of page policies, as their papers define them, with lists and scans.
 //!
-//! Lists begin with the oldest page. GCaR skips pages in the victim search; if the search finds
-//! none, it is repeated without GCaR.
+//! Lists begin with the oldest page. With GCaR, the search for a victim skips pages. If it finds no page, it is
+//! repeated without GCaR.
 
 use super::harness::{Did, Naive, Op, World};
 
@@ -9,7 +9,7 @@ use super::harness::{Did, Naive, Op, World};
 struct Page {
     lpn: u32,
     dirty: bool,
-    /// Reference bit, cold flag or count, depending on the policy.
+    /// Reference bit, cold flag or count. The policy decides which.
     mark: u8,
 }
 
@@ -19,7 +19,7 @@ fn find(list: &List, lpn: u32) -> Option<usize> {
     list.iter().position(|page| page.lpn == lpn)
 }
 
-/// Takes a page out of the list it is in.
+/// Removes a page from the list that contains it, and returns it.
 fn take(lists: [&mut List; 2], lpn: u32) -> Option<Page> {
     lists
         .into_iter()
@@ -33,20 +33,20 @@ fn renew(list: &mut List, at: usize) -> &mut Page {
     list.last_mut().unwrap()
 }
 
-/// A search for a victim that counts the entries it examines.
+/// A search for a victim. It counts the entries that it examines.
 struct Search<'a> {
     skipped: &'a dyn Fn(u32) -> bool,
     looked: u64,
 }
 
 impl Search<'_> {
-    /// Returns the first page from the oldest end that is not skipped.
+    /// Returns the first page from the oldest end on that is not skipped.
     fn oldest(&mut self, list: &mut List) -> Option<Page> {
         self.second_chance(list, |_| false)
     }
 
-    /// Searches from the oldest end; a page for which `chance` returns true moves to the newest
-    /// end, and the search continues.
+    /// Searches from the oldest end. If `chance` returns true for a page, the page moves to the newest end, and the
+    /// search continues.
     fn second_chance(
         &mut self,
         list: &mut List,
@@ -67,7 +67,7 @@ impl Search<'_> {
     }
 }
 
-/// Executes a miss: evicts the page that `search` finds.
+/// Makes room for a page that is not in the buffer: evicts the page that `search` finds.
 fn evict(gcar: bool, world: &World, mut search: impl FnMut(&mut Search) -> Option<Page>) -> Did {
     let mut looked = 0;
     let mut victim = None;
@@ -118,8 +118,8 @@ fn new(op: Op, mark: u8) -> Page {
     }
 }
 
-/// FIFO, CLOCK and LRU-WSR: one list. They differ in the effect of a hit, and in which pages get a
-/// second chance.
+/// FIFO, CLOCK and LRU-WSR, which have one list. They differ in the effect of a hit, and in the pages that are given
+/// a second chance.
 pub struct OneList {
     pub capacity: usize,
     pub gcar: bool,
@@ -220,7 +220,7 @@ impl Naive for Ring {
                 self.hand = (self.hand + 1) % self.ring.len();
             });
         }
-        // Just behind the hand.
+        // The new page is inserted just behind the hand.
         self.ring.insert(self.hand, new(op, 0));
         self.hand = (self.hand + 1) % self.ring.len();
         did
@@ -483,8 +483,8 @@ impl Naive for TwoQ {
     }
 }
 
-/// ARC as in Fig. 4 of the paper. Where the figure has "=", this uses `>=`, and it allows for a
-/// buffer that is not full; both matter only after trims.
+/// ARC as in Fig. 4 of the paper, with two changes: "=" is replaced by `>=`, and the buffer need not be full. The
+/// changes have an effect only after trims.
 pub struct Arc {
     pub c: usize,
     pub gcar: bool,
@@ -532,7 +532,7 @@ impl Arc {
 
 impl Naive for Arc {
     fn access(&mut self, world: &World, op: Op) -> Did {
-        // Case I.
+        // Case I of the figure: the page is in T1 or T2.
         if let Some(mut page) = take([&mut self.t1, &mut self.t2], op.lpn) {
             page.dirty |= op.write;
             self.t2.push(page);
@@ -540,7 +540,7 @@ impl Naive for Arc {
         }
         let (b1, b2) = (self.b1.len() as f64, self.b2.len() as f64);
         if let Some(at) = self.b1.iter().position(|&lpn| lpn == op.lpn) {
-            // Case II.
+            // Case II of the figure: the page is in B1.
             let delta = if b1 >= b2 { 1.0 } else { b2 / b1 };
             self.p = (self.p + delta).min(self.c as f64);
             let did = self.replace(world, false);
@@ -549,7 +549,7 @@ impl Naive for Arc {
             return did;
         }
         if let Some(at) = self.b2.iter().position(|&lpn| lpn == op.lpn) {
-            // Case III.
+            // Case III of the figure: the page is in B2.
             let delta = if b2 >= b1 { 1.0 } else { b1 / b2 };
             self.p = (self.p - delta).max(0.0);
             let did = self.replace(world, true);
@@ -557,7 +557,7 @@ impl Naive for Arc {
             self.t2.push(new(op, 0));
             return did;
         }
-        // Case IV.
+        // Case IV of the figure: the page is in none of the lists.
         let l1 = self.t1.len() + self.b1.len();
         let mut did = miss();
         if l1 >= self.c {
@@ -587,7 +587,7 @@ impl Naive for Arc {
 enum Is {
     Lir,
     Hir,
-    /// HIR, and no longer cached.
+    /// A HIR page that is no longer cached.
     Gone,
 }
 
@@ -595,9 +595,9 @@ pub struct Lirs {
     pub capacity: usize,
     pub gcar: bool,
     pub lir_pages: usize,
-    /// Stack S, its bottom first.
+    /// Stack S. The bottom is first.
     stack: Vec<(u32, Is)>,
-    /// Queue Q, its front first.
+    /// Queue Q. The front is first.
     queue: Vec<u32>,
     /// Pages of S that are no longer cached, in the order of their eviction.
     gone: Vec<u32>,
@@ -690,7 +690,7 @@ impl Naive for Lirs {
             return hit();
         }
         if in_stack.is_some() {
-            // It goes to the top of S before anything else happens.
+            // Before anything else, the page is moved to the top of S.
             self.stack.retain(|e| e.0 != op.lpn);
             self.gone.retain(|&lpn| lpn != op.lpn);
         }
@@ -715,8 +715,8 @@ impl Naive for Lirs {
     }
 }
 
-/// S3-FIFO by Algorithm 1 of the paper, except that until the first eviction, pages for which S has
-/// no room enter M.
+/// S3-FIFO by Algorithm 1 of the paper, with one change: until the first eviction, pages for which S has no room are
+/// inserted into M.
 pub struct S3Fifo {
     pub capacity: usize,
     pub gcar: bool,
@@ -787,7 +787,7 @@ impl Naive for S3Fifo {
         if self.small.len() + self.main.len() == self.capacity {
             self.evicted = true;
             did = evict(self.gcar, world, |search| {
-                // The buffer is full: M above its share is S below its own.
+                // The buffer is full. M is therefore larger than its share exactly if S is smaller than its own.
                 if self.small.len() < self.small_pages || self.small.is_empty() {
                     if let Some(page) = self.evict_main(search) {
                         return Some(page);
@@ -809,7 +809,7 @@ impl Naive for S3Fifo {
     }
 }
 
-/// Returns the largest number of hits of any choice of victims, by trying all choices.
+/// Returns the largest number of hits that any choice of victims has, by trying all choices.
 pub fn most_hits(accesses: &[u32], cached: &[u32], capacity: usize) -> u64 {
     let Some((&lpn, later)) = accesses.split_first() else {
         return 0;

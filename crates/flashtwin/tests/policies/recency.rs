@@ -1,4 +1,4 @@
-//! LRU, CFLRU, and GCaR over both: test vectors, identities, and comparisons with naive lists.
+//! LRU and CFLRU, with and without GCaR: test vectors, identities, and comparisons with naive lists.
 
 use super::harness::{compare, on, random_accesses, Did, Naive, On, Op, World};
 use flashtwin::stepping::{trace_policy, Traceable};
@@ -92,7 +92,8 @@ fn gcar_takes_from_each_chip_its_share_of_a_request() {
         set: &[("chip_share_percent", "100")],
         ..on("gcar-lru", 6)
     };
-    // Two of four pages from each chip. With chip 0 in GC, LRU decides once chip 1 has given two.
+    // Without GC, a request of four pages evicts two pages of each chip. If chip 0 is in GC, two pages of chip 1 are
+    // evicted, and then the two least recent pages.
     gcar.check(
         "
         W1 W3 W5 W7 W2 W4 | miss                               | 4d 2d 7d 5d 3d 1d
@@ -109,7 +110,8 @@ fn gcar_evicts_the_dirty_pages_of_a_stripe_together() {
         set: &[("stripe_pages", "3")],
         ..on("gcar-lru", 6)
     };
-    // A clean page stays, and a clean victim is evicted alone. Page 5 of the stripe 3 to 5 is on the chip in GC.
+    // A clean page of the stripe is not evicted, and a clean victim is evicted alone. In the last row, pages 3 and 5
+    // are on the chip in GC; they are evicted with page 4, the victim.
     gcar.check(
         "
         W0 W3 W1 R2 W5 W4 | miss               | 4d 5d 2c 1d 3d 0d
@@ -123,7 +125,8 @@ fn gcar_evicts_the_dirty_pages_of_a_stripe_together() {
 
 #[test]
 fn gcar_2_figure_4() {
-    // D7 = page 2 and D6 = page 6 are on chip 2, which is in GC; D5 = page 1 is the victim.
+    // D7, D6 and D5 of the figure are pages 2, 6 and 1. Pages 2 and 6 are on chip 2, which is in GC. Page 1 is
+    // therefore the victim.
     let gcar = On {
         chips: 4,
         ..on("gcar-lru", 7)
@@ -201,8 +204,8 @@ fn a_token_that_cannot_be_read_is_named_with_its_place() {
     }
 }
 
-/// CFLRU with an empty window equals LRU, and GCaR without GC equals its base policy, whichever
-/// that is.
+/// CFLRU with an empty window equals LRU. Every policy with GCaR equals the policy without GCaR as long as no chip is
+/// in GC.
 #[test]
 fn identities_on_random_strings() {
     for seed in flashtwin::seeds(1) {
@@ -232,7 +235,7 @@ fn identities_on_random_strings() {
     }
 }
 
-/// A list of pages, the most recent first, each with its dirty flag.
+/// A list of pages with their dirty flags. The most recent page is first.
 struct Recency {
     capacity: usize,
     window: Option<usize>,
@@ -263,7 +266,7 @@ impl Recency {
                 return (i, looked);
             }
         }
-        // Every page is on a chip in GC: what the base would do.
+        // Every page is on a chip in GC. The victim is that of the policy without GCaR.
         let base = Recency {
             gcar: false,
             list: self.list.clone(),

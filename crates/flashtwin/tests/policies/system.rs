@@ -106,7 +106,8 @@ fn co_active_1() {
         W9          | miss, ev 2d    | CL[] DL[9c 7c 5c 1h]
     ",
     );
-    // A page written back stands where its last access was; reads change no flag; all hot: DL's end.
+    // A page that is written back is placed in CL by its last access. Reads do not change the hot flag. If all dirty
+    // pages are hot, the victim is at the end of DL.
     on.check(
         "
         W1 R2 W3 R4    | miss           | CL[4 2] DL[3c 1c]
@@ -127,7 +128,7 @@ const STAGER: On<'static> = On {
     ..ECR
 };
 
-/// The pages that enter are on chips in GC, so they are not candidates.
+/// The pages that are inserted are on chips in GC, so that they are never victims.
 #[test]
 fn stg_1_figure_5() {
     let on = On {
@@ -191,8 +192,8 @@ fn stg_3() {
     );
 }
 
-/// If the entry under the pointer is hit or trimmed, the pointer moves to the next entry; after the
-/// most recent entry, it moves to the tail.
+/// If the entry under the pointer is hit or trimmed, the pointer moves to the next entry. From the most recent entry,
+/// it moves to the tail.
 #[test]
 fn the_pointer_moves_on() {
     let on = On {
@@ -234,7 +235,8 @@ fn dsp_1() {
         W2        | hit  | 2d 1dh
     ",
     );
-    // A reset makes pages cold that are not written; a page that comes back is judged anew.
+    // A reset of the filter makes all pages cold. A page that is evicted and inserted again is cold until a write
+    // finds it in the filter.
     on.check(
         "
         W1 W1 W2         | miss        | 2d 1dh
@@ -248,8 +250,8 @@ fn dsp_1() {
     );
 }
 
-/// With one chip, ECR equals CFLRU-epsilon, and ECR-epsilon equals LRU. The stager equals LRU as
-/// long as no page is related to GC; the dispatcher always does.
+/// With one chip, ECR equals CFLRU-epsilon, and ECR-epsilon equals LRU. The stager equals LRU as long as no chip is
+/// near GC. The dispatcher alone always equals LRU.
 #[test]
 fn identities() {
     for seed in flashtwin::seeds(1) {
@@ -286,7 +288,7 @@ fn identities() {
     }
 }
 
-/// A Bloom filter of 5 % of the buffer misclassifies few pages in a million.
+/// With a Bloom filter of 5 % of the buffer, these accesses have the same results as with an exact filter.
 #[test]
 fn the_filter_is_nearly_exact() {
     for seed in flashtwin::seeds(2) {

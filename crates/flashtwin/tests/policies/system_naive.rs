@@ -1,5 +1,4 @@
-//! Naive implementations of ECR, Co-Active and CDA-GC as published, with lists, time stamps and
-//! scans.
+//! Naive implementations of ECR, Co-Active and CDA-GC, as published, with lists, time stamps and scans.
 
 use super::harness::{compare, on, random_accesses, Case, Did, Naive, On, Op, World};
 use flashtwin::Rng;
@@ -13,16 +12,16 @@ struct Page {
     hot: bool,
 }
 
-/// The rule of a policy over its pages, which are sorted by last access, the least recent first.
+/// The rule by which a policy chooses among its pages. The pages are sorted by last access, the least recent first.
 trait Rule {
-    /// Called when a page was read or written, which is now the last of `pages`.
+    /// Called after a page was read or written. The page is the last one of `pages`.
     fn accessed(&mut self, _world: &World, _pages: &mut [Page], _write: bool) {}
-    /// Called before the page at `i` is accessed again or removed.
+    /// Called before the page at `i` is moved by another access, or removed.
     fn leaves(&mut self, _pages: &[Page], _i: usize) {}
-    /// Returns the index of the victim and the number of entries examined. With `gcar`, pages of
-    /// chips in GC are skipped, so there may be no victim.
+    /// Returns the index of the victim, and the number of entries examined. With `gcar`, pages on chips in GC are
+    /// skipped; if all are, there is no victim.
     fn victim(&mut self, world: &World, pages: &[Page], gcar: bool) -> (Option<usize>, u64);
-    /// Returns the indices of pages to write back while a chip is idle.
+    /// Returns the indices of the pages to write back while the chip is idle.
     fn idle(&mut self, _world: &World, _pages: &[Page], _chip: usize) -> Vec<usize> {
         Vec::new()
     }
@@ -89,7 +88,7 @@ impl<R: Rule> Naive for Buffer<R> {
     }
 }
 
-/// Returns the first page that qualifies, and the number of pages examined.
+/// Returns the index of the first page that qualifies, and the number of qualifying pages examined.
 fn first(
     world: &World,
     pages: &[Page],
@@ -124,7 +123,8 @@ impl Rule for Ecr {
             looked = entries;
         }
         let chips = world.in_gc.len();
-        // Each chip's time, its place among equals, and its least recent page.
+        // For each chip: its queue complete time, its rank among chips of equal time, its least recent page, and its
+        // number.
         let mut candidates = Vec::new();
         for chip in (0..chips).filter(|&chip| !(gcar && world.in_gc[chip])) {
             let listed = |p: &Page| world.chip(p.lpn) == chip && (self.epsilon || p.dirty);
@@ -183,13 +183,12 @@ fn ecr_epsilon_equals_its_published_rule() {
     ecr("gcar-ecr-eps", true);
 }
 
-/// Pages written since the last reset; with generations, also those written since the reset before
-/// it.
+/// Pages written since the last reset. With generations, pages written between the last two resets are kept, too.
 struct Written {
     younger: HashSet<u32>,
     older: HashSet<u32>,
     generations: bool,
-    /// Number of distinct pages, and time, after which the pages are forgotten; 0 means never.
+    /// Number of distinct pages, and time in ms, after which the filter is reset. 0 means never.
     items: u64,
     reset_ms: u64,
     last_ms: u64,
@@ -203,7 +202,7 @@ impl Written {
             younger: HashSet::new(),
             older: HashSet::new(),
             generations: value("filter_forget") == "\"generations\"",
-            // Of the small buffers here the derived number is never reached.
+            // With `auto`, the component computes a number that these small buffers never reach.
             items: value("filter_reset_items").parse().unwrap_or(0),
             reset_ms: value("filter_reset_ms").parse().unwrap(),
             last_ms: 0,
@@ -215,7 +214,7 @@ impl Written {
         self.younger.contains(&lpn) || self.older.contains(&lpn)
     }
 
-    /// Records a write of a page; returns whether the page is hot.
+    /// Records a write of a page. Returns whether the page is hot.
     fn write(&mut self, now_ms: u64, lpn: u32) -> bool {
         let full = self.items > 0 && self.younger.len() as u64 >= self.items;
         if full || self.reset_ms > 0 && now_ms - self.last_ms >= self.reset_ms {
@@ -283,7 +282,7 @@ impl Rule for CoActive {
     }
 
     fn idle(&mut self, world: &World, pages: &[Page], chip: usize) -> Vec<usize> {
-        // Write-backs take no time here: none is ever in flight.
+        // In these tests, write-backs take no time. None is ever in flight.
         let cold = |i: &usize| pages[*i].dirty && !pages[*i].hot;
         let of_chip = |i: &usize| world.chip(pages[*i].lpn) == chip;
         (0..pages.len()).filter(cold).filter(of_chip).collect()
@@ -339,7 +338,7 @@ impl Rule for Stager {
         let mut victim = None;
         while n < self.test_num && q < pages.len() {
             n += 1;
-            // Chips far from GC are never close to it here.
+            // In these tests, a chip is either in GC or far from GC.
             if !world.skipped(pages[q].lpn) {
                 victim = Some(q);
                 break;
@@ -369,7 +368,7 @@ impl Rule for Stager {
     }
 }
 
-/// Plain LRU, since the dispatcher alone does not affect the choice of victims.
+/// Plain LRU. The dispatcher alone does not change the choice of victims.
 struct Lru;
 
 impl Rule for Lru {
@@ -431,8 +430,7 @@ fn the_dispatcher_evicts_as_lru() {
     }
 }
 
-/// The state marks hot pages with `h`: pages that were written before, as far as the filter
-/// remembers them.
+/// The state marks hot pages with `h`. A page is hot if the filter has an earlier write of it.
 #[test]
 fn the_dispatcher_knows_hot_pages() {
     for seed in flashtwin::seeds(3) {
@@ -459,7 +457,8 @@ fn the_dispatcher_knows_hot_pages() {
                 set: &set,
                 ..on(policy, 20)
             };
-            // Of each dirty page: the resets before its last write if it was hot then.
+            // For each dirty page, the number of resets before its last write; `None` if it was not hot at that
+            // write.
             let mut dirty: HashMap<u32, Option<u64>> = HashMap::new();
             let mut now_ms = 0;
             for step in steps.steps(&tokens.join(" ")) {

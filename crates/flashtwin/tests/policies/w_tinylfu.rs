@@ -1,5 +1,5 @@
-//! W-TinyLFU: a vector computed by hand, and a comparison with a naive implementation that has
-//! lists and exact counts.
+//! W-TinyLFU: a vector computed by hand, and a comparison with a naive implementation that uses lists and exact
+//! counts.
 
 use super::harness::{compare, on, Did, Naive, On, Op, World};
 use flashtwin::Rng;
@@ -25,7 +25,7 @@ fn vector_w_tinylfu() {
     );
 }
 
-/// Pages with their dirty flags, the least recent first.
+/// Pages with their dirty flags. The least recent page is first.
 type List = Vec<(u32, bool)>;
 
 struct WTinyLfu {
@@ -37,7 +37,7 @@ struct WTinyLfu {
     window: List,
     probation: List,
     protected: List,
-    /// The count of each page ever accessed.
+    /// The count of each page that was ever accessed.
     counts: Vec<u32>,
     accesses: usize,
 }
@@ -54,8 +54,8 @@ impl WTinyLfu {
         }
     }
 
-    /// Returns the two pages that compete for eviction: that of the window, if the window is full,
-    /// and that of the main part.
+    /// Returns the two pages that compete for eviction. The first is a page of the window, but only if the window is
+    /// full or the main part has no page. The second is a page of the main part.
     fn rivals(&self, world: &World, skips: bool) -> [Option<u32>; 2] {
         let oldest = |list: &List| {
             let mut pages = list.iter().map(|page| page.0);

@@ -1,4 +1,5 @@
-//! Orders to collect garbage: which dies collect, how many blocks, and that nothing else changes.
+//! Orders to collect garbage: the dies that collect, the number of blocks collected, and the absence of other
+//! effects.
 
 use flashtwin::metrics::FlashReport;
 use flashtwin::{
@@ -7,15 +8,14 @@ use flashtwin::{
 
 use super::{array, ssd};
 
-/// Returns the chips that collected.
+/// Returns the chips that have spent time in GC.
 fn collected(report: &FlashReport) -> Vec<usize> {
     let times = report.gc_time.iter().enumerate();
     let some = times.filter(|(_, &time)| time > Time::ZERO);
     some.map(|(chip, _)| chip).collect()
 }
 
-/// Gives an order to a device without requests; returns the number of erases, and the chips that
-/// collected.
+/// Gives an idle device an order to collect. Returns the number of erases, and the chips that collected.
 fn order(ssd: &mut Ssd, die: Option<u32>) -> (u64, Vec<usize>) {
     ssd.reset_metrics(None);
     let mapped = ssd.pages_mapped();
@@ -32,7 +32,7 @@ fn order(ssd: &mut Ssd, die: Option<u32>) -> (u64, Vec<usize>) {
 fn every_pool_collects_one_block() {
     let all = vec![0, 1, 2, 3];
     for (name, more, pools) in [
-        // Planes collect for themselves.
+        // Each plane is a pool.
         ("demo", &[][..], 4),
         ("demo", &[("nand.parallel_units", "1")], 4),
         ("gcar", &[], 8),
@@ -63,7 +63,7 @@ fn every_pool_collects_one_block() {
     }
 }
 
-/// One whole superblock is collected, with a block of every die, whichever die received the order.
+/// Whichever die receives the order, one superblock is collected: a block of every die.
 #[test]
 fn a_superblock_is_collected_whole() {
     let more = [
@@ -89,8 +89,8 @@ fn a_device_that_takes_no_orders_reports_it() {
     );
 }
 
-/// Random pages are read and written while dies are repeatedly ordered to collect. Every request
-/// completes, each die executes its orders although requests continue, and nothing is lost.
+/// Random pages are read and written while dies are repeatedly ordered to collect. Every request completes, each die
+/// executes its orders in spite of the requests, and no page is lost.
 #[test]
 fn host_requests_continue_during_a_forced_collection() {
     for seed in flashtwin::seeds(3) {
@@ -117,7 +117,7 @@ fn host_requests_continue_during_a_forced_collection() {
     }
 }
 
-/// Submits requests during which an order is given ten times.
+/// Submits 2000 requests, and calls `order` ten times in between.
 fn collect_between_requests<B: Backend>(
     device: &mut Device<B>,
     seed: u64,
@@ -131,7 +131,7 @@ fn collect_between_requests<B: Backend>(
         let now = start + Time::from_us(100 * tag);
         device.advance(now);
         if tag % 200 == 199 {
-            // What the host has written since leaves a block worth it.
+            // The host has written enough since the last order to make a block worth collecting.
             order(device);
         }
         let request = Request {
@@ -148,15 +148,15 @@ fn collect_between_requests<B: Backend>(
     assert_eq!(device.completions().len(), 2000);
 }
 
-/// Returns the members whose chips collected.
+/// Returns the members that have a chip that collected.
 fn members(array: &Array) -> Vec<usize> {
     let reports = array.member_reports().into_iter().enumerate();
     let some = reports.filter(|(_, report)| !collected(report).is_empty());
     some.map(|(member, _)| member).collect()
 }
 
-/// Three arrays: striping over bare members, whose flash events are in the array's own queue; one
-/// with redundancy; and one with a coordinator.
+/// Three kinds of arrays: striping over bare members, whose flash events are in the array's own queue; an array with
+/// redundancy; and an array with a coordinator.
 #[test]
 fn members_collect_as_ordered() {
     let turns = ("array.coordination", "turns");
@@ -177,7 +177,7 @@ fn members_collect_as_ordered() {
         while array.step() {}
         assert_eq!(members(&array), [0, 1, 2, 3], "{level}");
         let reports = array.member_reports();
-        // Its coordinator may have more of them collect, as it sees blocks taken.
+        // A coordinator may order other chips to collect, too, because the ordered collections take free blocks.
         if more != [turns] {
             assert_eq!(collected(&reports[1]), [3], "{level}");
         }

@@ -1,4 +1,4 @@
-//! Replacement of the policy while the buffer is in use: no page is lost or held twice, and
+//! Replacement of the policy while the buffer is in use. No page is lost, no page is in the buffer twice, and
 //! requests in flight complete.
 
 use flashtwin::buffer::ChosenPolicy;
@@ -13,13 +13,13 @@ use super::{array, ssd};
 
 const PAGE: u64 = 4096;
 
-/// Random requests to a running device.
+/// Random requests to a running device, with a record of those in flight.
 struct Load {
     rng: Rng,
     now: Time,
     submitted: u64,
     completed: u64,
-    /// Pages of each write in flight, by request.
+    /// For each write in flight, the pages it writes.
     writing: HashMap<u64, Range<u64>>,
 }
 
@@ -49,7 +49,8 @@ impl Load {
     fn requests<B: Backend>(&mut self, device: &mut Device<B>, count: u64) {
         self.now = self.now.max(device.now());
         for _ in 0..count {
-            // Slowly enough for new requests to reach the buffer between two exchanges.
+            // The mean interval is long enough for new requests to reach the buffer between two exchanges of
+            // policies.
             self.now += Time::from_us(self.rng.below(4000));
             device.advance(self.now);
             let op = match self.rng.below(40) {
@@ -58,7 +59,7 @@ impl Load {
                 3..20 => Op::Read,
                 _ => Op::Write,
             };
-            // Parts of pages, of few pages and of some that are far away.
+            // Requests are for parts of pages. Most are to a few pages, some to pages far away.
             let first = self.rng.below(120) + 5000 * u64::from(self.rng.below(8) == 0);
             let bytes = 512 * (1 + self.rng.below(40));
             let request = Request {
@@ -86,14 +87,14 @@ impl Load {
     }
 }
 
-/// Returns the names of all policies, some of them filtered by GCaR.
+/// Returns the names of all policies, with and without GCaR.
 fn policies() -> Vec<String> {
     ChosenPolicy::names()
 }
 
-/// Replaces the policy and checks the pages: no dirty page is lost or added. A power loss would
-/// lose the same pages before and after; in addition, it may lose pages of writes in flight that
-/// get the slot of an evicted clean page.
+/// Replaces the policy and checks that no dirty page is lost or added. All pages that a power loss would have lost
+/// before would also be lost after. A power loss after may lose further pages, but only pages of writes in flight,
+/// which were given the slots of evicted clean pages.
 fn exchange(ssd: &mut Ssd, name: &str, load: &mut Load) {
     ssd.advance(ssd.now());
     load.take_completions(ssd);
@@ -117,7 +118,7 @@ fn every_policy_follows_every_other(more: &[(&str, &str)]) {
         ("buffer.capacity", "160 KiB"),
         ("buffer.power_loss_protection", "false"),
         ("buffer.partial", "sectors"),
-        // Its flash has blocks for hot pages and for cold ones.
+        // With this policy, flash has separate blocks for hot pages and for cold pages.
         ("buffer.policy", "cda-gc"),
     ];
     all.extend(more);
@@ -127,7 +128,8 @@ fn every_policy_follows_every_other(more: &[(&str, &str)]) {
         let mut dirty = 0;
         for old in policies() {
             for new in policies() {
-                // A string of its own: what a pair does is the same whatever other policies there are.
+                // The requests depend only on the names of this pair. If policies are added, those of other pairs
+                // stay the same.
                 let mut ssd = ssd.clone();
                 let mut load = Load::new(seed_of(&new, seed_of(&old, seed)));
                 exchange(&mut ssd, &old, &mut load);
@@ -164,9 +166,9 @@ fn no_page_is_lost_in_background_mode_and_beside_a_read_cache() {
     every_policy_follows_every_other(&more);
 }
 
-/// A write that waits for a slot gets that of a clean page which the replacement evicts; from then
-/// on, a power loss would lose the written page. The counters of waits do not show this for a
-/// forced write, or for a wait of zero length.
+/// A write waits for a slot. The replacement evicts a clean page, and the write gets its slot. From then on, a power
+/// loss would lose the written page. The counters of waits do not count this wait if the write is forced, or if the
+/// wait has length zero.
 #[test]
 fn a_write_in_flight_gets_the_slot_of_a_clean_page_that_an_exchange_evicts() {
     for (forced, at_once) in [(false, false), (false, true), (true, false), (true, true)] {
@@ -198,14 +200,14 @@ fn a_write_in_flight_gets_the_slot_of_a_clean_page_that_an_exchange_evicts() {
             send(&mut ssd, op, page, false);
             while ssd.step() {}
         }
-        // Page 2 is trimmed while it is being programmed: it has left the policy and keeps its slot.
+        // Page 2 is trimmed while it is being programmed. It is removed from the policy, but keeps its slot.
         send(&mut ssd, Op::Flush, 0, false);
         ssd.advance(ssd.now() + Time::from_us(50));
         send(&mut ssd, Op::Trim, 2, false);
         ssd.advance(ssd.now() + Time::from_us(20));
         ssd.completions().clear();
         let dirty = ssd.flash_report().dirty_pages;
-        // There is room, and no slot.
+        // The policy has room for page 9, but no slot is free.
         send(&mut ssd, Op::Write, 9, forced);
         while ssd.flash_report().dirty_pages == dirty {
             assert!(ssd.step());
@@ -214,7 +216,7 @@ fn a_write_in_flight_gets_the_slot_of_a_clean_page_that_an_exchange_evicts() {
             ssd.advance(ssd.now() + Time::from_us(1));
         }
         let (before, cut) = (ssd.flash_report(), ssd.power_cut());
-        // This policy inserts no reads, so that the clean pages are evicted.
+        // This policy does not insert pages that were read, so that it evicts the clean pages.
         ssd.set_policy("req-block", &[]).unwrap();
         let (report, after) = (ssd.flash_report(), ssd.power_cut());
         assert_eq!(cut.lost, [Lpn(3)]);
@@ -227,7 +229,7 @@ fn a_write_in_flight_gets_the_slot_of_a_clean_page_that_an_exchange_evicts() {
     }
 }
 
-/// Inserts pages one after the other, and returns the pages evicted.
+/// Writes pages one after the other, and returns the pages evicted.
 fn evicted(ssd: &mut Ssd, pages: std::ops::Range<u64>) -> Vec<u32> {
     ssd.set_logs(true);
     for page in pages {
@@ -268,8 +270,7 @@ fn the_new_policy_begins_with_the_order_of_the_old_one() {
     }
 }
 
-/// Each page that is inserted by a replacement belongs to a request of its own, including the
-/// first.
+/// Each page that a replacement inserts counts as part of another request, even the first one.
 #[test]
 fn no_page_is_of_the_request_that_asks_for_victims() {
     let set = [("buffer.capacity", "32 KiB"), ("buffer.policy", "lru")];
@@ -280,8 +281,8 @@ fn no_page_is_of_the_request_that_asks_for_victims() {
     assert_eq!(evicted(&mut ssd, 100..108), [0, 1, 2, 3, 4, 5, 6, 7]);
 }
 
-/// CBM requires non-volatile memory. If the policy is replaced, the memory keeps its volatility,
-/// also after a power loss.
+/// CBM requires non-volatile memory. When another policy replaces it, or it replaces another policy, the memory stays
+/// as volatile as it was, even after a power loss.
 #[test]
 fn memory_stays_as_volatile_as_it_was() {
     for (first, second, durable) in [
@@ -308,7 +309,7 @@ fn memory_stays_as_volatile_as_it_was() {
     }
 }
 
-/// An exchange keeps all dirty pages, and the clean ones that the new policy would admit on a read.
+/// An exchange keeps all dirty pages. It keeps clean pages only if the new policy inserts pages that are read.
 #[test]
 fn clean_pages_stay_if_the_new_policy_admits_them() {
     for (new, set, stay) in [
@@ -337,7 +338,7 @@ fn clean_pages_stay_if_the_new_policy_admits_them() {
     }
 }
 
-/// A page whose program is running is not on flash yet, so it stays in the buffer like a dirty one.
+/// A page whose program is running is not yet on flash. The exchange therefore keeps it like a dirty page.
 #[test]
 fn pages_being_flushed_stay() {
     let mut ssd = ssd("demo", &[("buffer.power_loss_protection", "false")]);
@@ -351,7 +352,7 @@ fn pages_being_flushed_stay() {
         ..Request::default()
     };
     ssd.submit(ssd.now(), &flush, 9).unwrap();
-    // The command has been taken, and all four are with their chips.
+    // The device has received the flush, and all four pages are being programmed.
     ssd.advance(ssd.now() + Time::from_us(50));
     assert_eq!(ssd.power_cut().lost.len(), 4);
     exchange(&mut ssd, "req-block", &mut Load::new(0));
@@ -370,7 +371,7 @@ fn the_new_policy_remains_after_a_power_loss() {
     assert_eq!(policy.settings.get::<Pages>("window").0, 512);
     ssd.cut_power(1_000_000).unwrap();
     assert_eq!(ssd.spec().buffer.clone().unwrap().policy, policy);
-    // What the one before was given is forgotten.
+    // The parameters of the policy before are not kept.
     ssd.set_policy("gcar-cflru", &[]).unwrap();
     let policy = ssd.spec().buffer.clone().unwrap().policy;
     assert_eq!(policy.settings.get::<Pages>("window").0, 256);

@@ -1,12 +1,11 @@
-//! A slow member: how much its responses are delayed, and that each request completes exactly once.
+//! Slow members: the delay of their responses. Each request still completes exactly once.
 
 use flashtwin::{Array, Completion, MemberError, Op, Request, Rng, Status, Time};
 
 use super::array;
 
 const PAGE: u64 = 4096;
-/// Settings for striping without redundancy over bare members, whose flash events are in the
-/// array's own queue.
+/// Setting for bare members. With striping without redundancy, their flash events are in the array's own queue.
 const BARE: &[(&str, &str)] = &[("member.link.bus_ns_per_sector", "0")];
 
 fn request(array: &Array, op: Op, page: u64) -> Request {
@@ -20,7 +19,7 @@ fn request(array: &Array, op: Op, page: u64) -> Request {
     }
 }
 
-/// Returns the response time of an access to a single page.
+/// Submits an access to a single page of an idle array, and returns its response time.
 fn took(array: &mut Array, op: Op, page: u64) -> Time {
     array
         .submit(array.now(), &request(array, op, page), 0)
@@ -41,7 +40,7 @@ fn a_slow_member_multiplies_response_times() {
     for (level, more) in [("raid0", BARE), ("raid0", &[]), ("raid5", &[])] {
         let mut array = array(level, "harmonia*4", more);
         array.fill_sequential();
-        // Of the first row of chunks one lies on each member, in order.
+        // In the first row of chunks, chunk 0 is on member 0, chunk 1 on member 1, and so on.
         let chunk = u64::from(array.spec().chunk_pages);
         let plain: Vec<Time> = (0..3)
             .map(|at| took(&mut array, Op::Read, at * chunk))
@@ -50,7 +49,7 @@ fn a_slow_member_multiplies_response_times() {
         for (at, &before) in (0..3).zip(&plain) {
             let slow = took(&mut array, Op::Read, at * chunk);
             let times = if at == 1 { 5 } else { 2 };
-            // The array's own front end takes no time for a page.
+            // The array's front end takes no time, so that the whole response time is multiplied.
             assert_eq!(slow, Time(before.0 * times / 2), "{level}: member {at}");
         }
         let write = took(&mut array, Op::Write, chunk);
@@ -63,8 +62,8 @@ fn a_slow_member_multiplies_response_times() {
     }
 }
 
-/// Submits requests of up to `most` pages, and calls `change` after every hundredth; returns all
-/// completions in order.
+/// Submits 1500 requests of up to `most` pages, and calls `change` after every hundredth. Returns the completions in
+/// their order.
 fn load(
     array: &mut Array,
     (most, seed): (u64, u64),
@@ -139,7 +138,7 @@ fn slow_members_complete_every_request_once_and_repeatably() {
             assert_eq!(ends(&done), ends(&again), "{level}");
             let plain = load(&mut fresh.clone(), (8, seed), |_, _| {});
             assert!(ends(&plain) != ends(&done), "{level}");
-            // It fails while its responses are in flight; a new one is rebuilt.
+            // Member 2 fails while its delayed responses are in flight. Then a new member replaces it and is rebuilt.
             load(&mut fresh, (8, seed), |array, turn| match turn {
                 1 => array.slow_member(2, 50_000).unwrap(),
                 3 => array.fail_needed_member(2).unwrap(),
@@ -150,8 +149,8 @@ fn slow_members_complete_every_request_once_and_repeatably() {
     }
 }
 
-/// Requests to a member that was once slow take a longer path through the code from then on, even
-/// when its speed is normal again; the results are the same.
+/// Once the speed of a member has been set, requests to it take a longer path through the code, even at normal speed.
+/// The results are those of members whose speed was never set.
 #[test]
 fn members_reset_from_slow_equal_fresh_ones() {
     let buffer = ("buffer.capacity", "256 KiB");
@@ -191,7 +190,7 @@ fn a_power_loss_does_not_wait_for_delayed_responses() {
         let cut = array.cut_power(1_000_000).unwrap();
         assert_eq!((cut.unfinished, cut.lost.len()), (1, 0));
         assert!(array.completions().is_empty());
-        // It is slow still.
+        // The member is still slow after the power loss.
         let slow = took(&mut array, Op::Read, chunk);
         assert_eq!(slow, Time(8 * took(&mut array, Op::Read, 0).0));
     }

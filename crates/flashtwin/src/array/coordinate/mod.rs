@@ -41,7 +41,7 @@ pub(crate) struct Coordinator {
 }
 
 impl Coordinator {
-    /// Creates the coordinator of members with these pools.
+    /// Creates the coordinator. `pools` has, for each member, the size and the watermarks of its pools of blocks.
     pub fn new(spec: &ArraySpec, pools: impl Iterator<Item = PoolBlocks>) -> Coordinator {
         let view = |pool: PoolBlocks| {
             let of = |percent: f64| (f64::from(pool.blocks) * percent / 100.0) as u32;
@@ -78,7 +78,7 @@ impl Coordinator {
         self.views[member].ordered
     }
 
-    /// Updates the view of a member; returns true if the member has finished its order.
+    /// Updates the view of a member. Returns true if the member has just finished its order to collect.
     pub fn observe(&mut self, member: usize, ssd: &mut Ssd, now: Time) -> bool {
         let Some(scheme) = self.scheme.get() else {
             return false;
@@ -101,7 +101,7 @@ impl Coordinator {
         (!self.messages.is_empty()).then(|| self.messages.remove(0))
     }
 
-    /// Records that a member has an unfinished order to collect (true), or that it has none any more (false).
+    /// Records whether a member has an order to collect that it has not finished.
     pub fn set_ordered(&mut self, member: usize, ordered: bool) {
         self.views[member].ordered = ordered;
     }

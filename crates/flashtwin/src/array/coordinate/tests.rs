@@ -29,7 +29,8 @@ fn array() -> Array {
     array
 }
 
-/// Returns whether the chip of a page has so few free blocks that it collects before it serves waiting requests.
+/// Returns whether the chip of a page is at its low mark: it has so few free blocks that it collects before it serves
+/// waiting requests.
 fn is_at_low_mark(array: &Array, lpn: Lpn) -> bool {
     let Spot { member, lpn } = array.backend.io.layout.spot(lpn);
     let flash = &array.backend.io.members[member].drive.ssd.backend;
@@ -37,10 +38,9 @@ fn is_at_low_mark(array: &Array, lpn: Lpn) -> bool {
     flash.free_blocks(chip) <= flash.gc_trigger_blocks(chip)
 }
 
-/// Test vector GGC-2 (timing): the idle array collects garbage, and a request arrives. The request
-/// cancels the order to collect, and waits at most for the running move or erase. A chip whose free
-/// blocks have fallen to its own low mark (T_hard) nevertheless collects a whole block, as under
-/// load.
+/// Test vector GGC-2 (timing): the idle array collects garbage, and a request arrives. The request cancels the order
+/// to collect, and waits at most for the move or erase that is running. There is one exception. A chip whose free
+/// blocks have fallen to its own low mark (T_hard) collects a whole block, as it does under load.
 #[test]
 fn idle_collection_makes_room_for_a_request_at_once() {
     let (mut at_low_mark, mut above, mut waited) = (0, 0, Time::ZERO);

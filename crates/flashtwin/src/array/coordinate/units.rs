@@ -1,5 +1,5 @@
-//! The *units* of an array, whose GC the array's buffer observes: members, their chips, or sets of members that share
-//! a stripe.
+//! The *units* of an array are members, chips of members, or sets of members that share a stripe. The array's buffer
+//! observes which units are in GC.
 
 use crate::array::layout::{Layout, Spot, Stripe};
 use crate::array::member::Member;
@@ -16,8 +16,7 @@ pub(crate) struct Units {
     first: TrustedTable<u32>,
     /// Members that count as being in GC.
     in_gc: TrustedTable<bool>,
-    /// For each member: the smallest number of its chips in GC with which the member counts as in
-    /// GC.
+    /// For each member: the number of its chips that must be in GC for the member to count as in GC.
     least_chips: Vec<u32>,
     /// Whether one chip in GC suffices for its member to count as in GC.
     pub any_chip_counts: bool,
@@ -47,7 +46,7 @@ impl Units {
         }
         Units {
             collecting: ChipSet::none(units),
-            // SAFETY: has as many entries as `first`, which is described below.
+            // SAFETY: has as many entries as `first` and is indexed in the same way (see there).
             in_gc: unsafe { TrustedTable::new(vec![false; first.len()]) },
             // SAFETY: indexed by members of the array, whose number never changes.
             first: unsafe { TrustedTable::new(first) },
@@ -90,14 +89,14 @@ impl Units {
         }
     }
 
-    /// Whether a page's number alone determines its unit, whichever chip holds the page's copy.
+    /// Whether the number of a page alone determines its unit. Otherwise the unit also depends on the chip of its
+    /// flash copy.
     #[inline(always)]
     pub fn have_homes(&self) -> bool {
         self.protect == Protect::Stripe || self.member_in_gc != MemberInGc::Chip
     }
 
-    /// Returns the unit of a page, determined by its number alone. Valid only if
-    /// [`Units::have_homes`].
+    /// Returns the unit of a page, determined by the number of the page. Valid only if [`Units::have_homes`].
     #[inline(always)]
     pub fn home_of(&self, layout: &Layout, lpn: Lpn) -> u32 {
         let (_, place, placed) = layout.placed(lpn);
@@ -108,7 +107,7 @@ impl Units {
         }
     }
 
-    /// Returns the unit of a page of a member, if units are members or their chips.
+    /// Returns the unit of a page of a member. Valid if units are members or chips of members.
     #[inline(always)]
     pub fn of_spot(&self, members: &[Member], spot: Spot) -> Option<ChipId> {
         let chip = match self.member_in_gc {
@@ -118,7 +117,7 @@ impl Units {
         Some(ChipId::of(self.first[spot.member] + u32::from(chip)))
     }
 
-    /// Records which chips of a member are in GC, and whether the member therefore counts as in GC.
+    /// Updates the units for a member whose chips in GC are `chips`.
     #[inline(always)]
     pub fn note(&mut self, member: usize, chips: &ChipSet) {
         if !self.any_chip_counts || !self.is_noted(member, chips) {
@@ -126,14 +125,14 @@ impl Units {
         }
     }
 
-    /// Whether the record of a member is right. If one chip in GC suffices for the member to count
-    /// as in GC, it must count as in GC exactly if `chips` is not empty.
+    /// Whether the record of a member is up to date. Valid only if one chip in GC suffices for the member to count as
+    /// in GC: then it must count as in GC exactly if `chips` is not empty.
     #[inline(always)]
     pub fn is_noted(&self, member: usize, chips: &ChipSet) -> bool {
         chips.is_empty() != self.in_gc[member]
     }
 
-    /// Updates the chips and the state of a member whose GC state may have changed.
+    /// Updates the units for a member whose chips in GC may have changed.
     #[inline(never)]
     fn note_chips(&mut self, member: usize, chips: &ChipSet) {
         if (self.protect, self.member_in_gc) == (Protect::Data, MemberInGc::Chip) {
@@ -212,8 +211,7 @@ mod tests {
         Array::new(&ArraySpec::with_overrides(text, "harmonia-array", &set).unwrap())
     }
 
-    /// Returns those of the array's first pages whose unit of collection is in GC while `member` is
-    /// in GC.
+    /// Returns the pages, among the array's first 12, whose unit is in GC while `member` is in GC.
     fn kept(level: &str, protect: &str, member: usize) -> Vec<u32> {
         let io = &mut array(level, protect).backend.io;
         let units = &mut io.watch.units;
@@ -252,8 +250,8 @@ mod tests {
         assert_eq!(collecting(&units), [5, 7]);
     }
 
-    /// Rows of a left-symmetric RAID-5 of four members (page numbers, and P for parity): 0 1 2 P, 4
-    /// 5 P 3, 8 P 6 7, P 9 10 11.
+    /// A left-symmetric RAID-5 of four members has these rows, with P for parity: 0 1 2 P, 4 5 P 3, 8 P 6 7, P 9 10
+    /// 11.
     #[test]
     fn a_stripe_is_kept_for_its_parity_too() {
         assert_eq!(kept("raid5", "data", 3), [3, 7, 11]);

@@ -42,12 +42,12 @@ impl Watch {
         self.is_local && self.timeline.is_none() && self.units.any_chip_counts
     }
 
-    /// Returns true if one fact is enough for each member: whether any of its chips is in GC.
+    /// Whether the only state of members to watch is whether any chip of a member is in GC.
     pub fn sees_only_gc(&self) -> bool {
         self.sees_only_gc
     }
 
-    /// Whether a member is known to be unchanged since it was last checked. If not, call [`Watch::look_at`].
+    /// Whether a member is unchanged since it was last checked. If it may have changed, call [`Watch::look_at`].
     #[inline(always)]
     pub fn has_seen(&self, member: usize, members: &Members) -> bool {
         let chips = members[member].drive.ssd.chips_in_gc();

@@ -1,18 +1,21 @@
 //! Optional features of an array, and copies of the code without them.
 //!
-//! An array's code is written once and compiled several times: for every array, and for *plain* ones ([`Io::copy`]).
-//! In a plain array, all members are present and respond immediately, and the only state of members to watch is
-//! whether they are in GC. Plain copies exist for any kind of flash and for the two most frequent kinds. The code
-//! tests the constants of [`Features`], so that the compiler omits what such an array cannot need. [`with_features`]
-//! chooses the copy at each entry.
+//! The code of an array is written once and compiled several times: for every array, and for *plain* arrays
+//! ([`Io::copy`]). In a plain array, all members are present and respond immediately, and the only state of members
+//! to watch is whether they are in GC. There is a plain copy of the code for any kind of flash, and one for each of
+//! the two most frequent kinds. The code tests the constants of [`Features`], so that the compiler omits what a plain
+//! array does not need. [`with_features`] chooses the copy at each entry.
 //!
 //! [`Io::copy`]: super::io::Io::copy
 
 /// The features that a copy of the code supports.
 pub(crate) trait Features {
-    /// Whether the code supports all features except the log: members that are missing, slow,
-    /// simulated ahead, or have a front end; coordination and timelines; hedged reads; volumes of
-    /// segments.
+    /// Whether the code supports all features other than the log. The features are:
+    ///
+    /// - members that are missing, slow, simulated ahead, or have a front end,
+    /// - coordination and timelines,
+    /// - hedged reads,
+    /// - volumes of segments.
     const ALL: bool;
     /// Whether the code supports the log.
     const LOG: bool;
@@ -29,7 +32,8 @@ impl Features for Every {
     const KIND: u8 = 0;
 }
 
-/// No features, except that tests may log in builds with debug assertions ([`crate::Array::log_plain_path`]).
+/// No features. There is one exception: in builds with debug assertions, tests may log
+/// ([`crate::Array::log_plain_path`]).
 pub(crate) enum Plain<const KIND: u8> {}
 
 impl<const KIND: u8> Features for Plain<KIND> {
@@ -64,7 +68,8 @@ impl Copy {
     }
 }
 
-/// Runs an expression in which the given type name stands for the features of a [`Copy`].
+/// Runs an expression for a [`Copy`] of the code. In the expression, the given type name stands for the features of
+/// the copy.
 macro_rules! with_features {
     ($copy:expr, $features:ident => $work:expr) => {
         with_features!($copy, $features => $work, 0 1 2)

@@ -10,7 +10,7 @@ use crate::units::{Lpn, Stream, Time};
 use crate::{Array, ArraySpec};
 
 const PAGE: u64 = 4096;
-/// Number of the request before which the running rebuild is completed.
+/// The rebuild that is running when the request with this number is submitted is completed first.
 const REBUILT: u64 = 3000;
 
 fn array(more: &[(&str, &str)]) -> Array {
@@ -38,8 +38,8 @@ fn is_plain(array: &Array) -> bool {
     array.backend.io.copy() != Copy::EVERY
 }
 
-/// Processes the events that are due by `until`. If `plain`, the plain copy of the code runs
-/// wherever it is permitted; otherwise the general copy always runs.
+/// Processes the events that are due by `until`. If `plain`, the plain copy of the code runs wherever it is
+/// permitted. Otherwise the general copy always runs.
 fn advance(array: &mut Array, until: Time, plain: bool) {
     while array.next_event().is_some_and(|at| at <= until) {
         array.step();
@@ -53,7 +53,7 @@ fn advance(array: &mut Array, until: Time, plain: bool) {
     array.advance(until);
 }
 
-/// Changes an array before the request with this number; an array without redundancy has no failures.
+/// Changes the array before the request with this number. Members of an array without redundancy do not fail.
 fn intervene(array: &mut Array, tag: u64) {
     let has_copies = array.spec().level != Level::Raid0;
     match tag {
@@ -73,8 +73,9 @@ fn intervene(array: &mut Array, tag: u64) {
     }
 }
 
-/// Submits random requests and changes the array between them. Returns the completed requests with results and times
-/// and the counters of array and members as text; and the requests before which another copy of the code was chosen.
+/// Submits random requests and changes the array between them. Returns a text and a list of requests. The text has
+/// the completed requests with results and times, and the counters of the array and its members. The list has the
+/// requests before which another copy of the code was chosen.
 fn run(array: &mut Array, seed: u64, plain: bool) -> (String, Vec<u64>) {
     let mut rng = Rng::new(seed);
     let pages = array.exported_bytes() / PAGE;
@@ -158,7 +159,7 @@ fn plain_arrays_do_the_same_on_both_copies() {
             assert!(is_plain(&array), "{more:?}");
             let mut other = array.clone();
             let (got, mut changes) = run(&mut array, seed, true);
-            // A rebuild may end earlier.
+            // The rebuild may end before the request `REBUILT`; the change is then counted at that request.
             let rebuilt = changes
                 .iter_mut()
                 .find(|tag| (1600..REBUILT).contains(*tag));
@@ -172,7 +173,8 @@ fn plain_arrays_do_the_same_on_both_copies() {
                 Level::Raid0 => assert_eq!(changes, CHANGES_WITHOUT_COPIES, "{more:?}"),
                 _ => assert_eq!(changes, CHANGES, "{more:?}"),
             }
-            // Batches over parallel units may use up so small a chip between two collections.
+            // An array of parallel units may fill a chip of this small size between two collections, and become
+            // read-only.
             assert!(!is_worn || got.contains("ReadOnly"), "{more:?}");
             let moves = array.flash_report().flash.count(Cause::GcMove);
             assert!(moves > 300, "{more:?}: {moves}");
@@ -195,7 +197,7 @@ fn arrays_with_further_features_are_not_plain() {
     }
 }
 
-/// If several operations on one page are queued together, all are done when the page is written.
+/// If several operations on one page are queued at the same instant, all of them complete when the page is written.
 #[test]
 fn writes_of_the_same_page_at_once_are_one_write() {
     let mut array = array(&[]);

@@ -1,9 +1,9 @@
-//! Hedged reads (Dean, Barroso, "The Tail at Scale", CACM 2013): if a member has not returned a page after a certain
-//! time, the page is also read elsewhere, from another copy or from the rest of its stripe. The response that arrives
-//! first counts.
+//! Hedged reads (Dean, Barroso, "The Tail at Scale", CACM 2013). If a member has not returned a page after a certain
+//! time, the page is also read elsewhere: from another copy, or from the rest of its stripe. The first response to
+//! arrive is used.
 //!
-//! A page that is read twice is two operations of the back end; each is the *twin* of the other. The first to
-//! complete is passed to the front end. The other is then *late* and is dropped (D-109).
+//! A page that is read twice is two operations of the back end; each is the *twin* of the other. The operation that
+//! completes first is passed to the front end. Its twin is then *late* and is dropped (D-109).
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ use crate::array::table::NONE;
 use crate::spec::{ArraySpec, Reads};
 use crate::units::Time;
 
-/// Marks an operation whose twin completed first: [`LATE`] if the operation is the original read,
+/// Marks for an operation whose twin completed first: [`LATE`] for the original read, [`LATE_HEDGE`] for the hedge.
 /// [`LATE_HEDGE`] if it is the hedge.
 const LATE: u32 = NONE - 1;
 const LATE_HEDGE: u32 = NONE - 2;
@@ -31,7 +31,7 @@ const PARTS: u64 = 16;
 enum After {
     /// A fixed delay.
     Fixed(Time),
-    /// A quantile of the latencies of earlier reads, given in `millionths`, with more weight on recent reads.
+    /// A quantile, given in `millionths`, of the latencies of earlier reads. Recent reads have more weight.
     Share {
         millionths: u64,
         /// Number of reads in each latency bucket.
@@ -98,18 +98,19 @@ impl After {
 #[derive(Clone, Debug)]
 pub(crate) struct Hedge {
     after: After,
-    /// Requests to members, by the instant at which to hedge them. Each also has its number and the instant at which
-    /// it was sent, since numbers are reused.
+    /// Requests to members in the order of the instants at which to hedge them. Each entry has this instant, the
+    /// number of the request, and the instant at which it was sent, since numbers are reused.
     waiting: VecDeque<(Time, u32, Time)>,
     /// Alarm for the next request to hedge.
     pub alarm: Alarm,
-    /// For each page operation: the number of its twin, [`NONE`] if it has none, or a mark that the operation itself is late.
+    /// For each page operation, one of: the number of its twin; [`NONE`] if it has no twin; the mark of a late
+    /// operation.
     twins: Vec<u32>,
 }
 
 impl Hedge {
-    /// Creates the state of hedging; `None` if reads are not hedged. `resource` is the resource of the event queue
-    /// for hedging.
+    /// Creates the state of hedging; `None` if reads are not hedged. `resource` is the resource of hedging in the
+    /// event queue.
     pub fn of(spec: &ArraySpec, resource: usize) -> Option<Box<Hedge>> {
         let after = match spec.hedge_after {
             Some(time) => After::Fixed(time),
@@ -156,8 +157,8 @@ impl Hedge {
         self.set(hedge, op);
     }
 
-    /// Records that a page operation has completed. Returns false if its twin completed first, so that its result is
-    /// not needed.
+    /// Records that a page operation has completed. Returns false if its twin completed first; its result is then not
+    /// needed.
     #[inline]
     pub fn done(&mut self, op: u32, layout: &Layout, stats: &mut RaidStats) -> bool {
         let twin = self.twin(op);
@@ -182,14 +183,14 @@ impl Hedge {
         !matches!(twin, LATE | LATE_HEDGE)
     }
 
-    /// Records the latency of a completed member request that served reads of the front end.
+    /// Records the latency of a request to a member that served reads of the front end.
     #[inline]
     pub fn took(&mut self, time: Time) {
         self.after.took(time);
     }
 
-    /// Records that a member request that serves reads of the front end was sent. Removes completed
-    /// requests from the head of the list.
+    /// Records that a request to a member was sent that serves reads of the front end. Removes completed requests
+    /// from the head of the list.
     pub fn watch(
         &mut self,
         request: u32,
@@ -207,15 +208,16 @@ impl Hedge {
         {
             waiting.pop_front();
         }
-        // Keeps the list in order of time even if the delay has become shorter.
+        // If the delay has become shorter, the instant is raised to that of the last entry, so that the list stays in
+        // order.
         let last = waiting.back().map_or(clock.now, |&(at, _, _)| at);
         let at = (clock.now + after).max(last);
         waiting.push_back((at, request, clock.now));
         self.wake(clock);
     }
 
-    /// Takes the next request that is due to be hedged by `now`, and the instant at which it was sent. It may already
-    /// have completed.
+    /// Takes the next request that is due to be hedged by `now`, and the instant at which it was sent. The request
+    /// may have completed already.
     pub fn take_due(&mut self, now: Time) -> Option<(u32, Time)> {
         let &(at, request, sent) = self.waiting.front()?;
         if at > now {

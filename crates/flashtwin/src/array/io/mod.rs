@@ -54,15 +54,15 @@ pub(crate) struct Io {
     pub hedge: Option<Box<Hedge>>,
     /// Whether a member has volatile memory.
     pub volatile: bool,
-    /// Whether all writes are forced through the members' buffers (D-91). This is so if the array's buffer survives a
-    /// power loss and the members' buffers do not: pages evicted from it must reach flash.
+    /// Whether all writes are forced through the members' buffers (D-91). They are if the array's buffer survives a
+    /// power loss and the members' buffers do not: a page evicted from the array's buffer must then reach flash.
     pub through: bool,
     /// Whether a page whose chip is collecting garbage is read from other members instead.
     reads_around_gc: bool,
-    /// Whether an event is being processed; the front end then takes finished operations at the end of the event.
+    /// Whether an event is being processed. The front end then takes the finished operations at the end of the event.
     pub in_event: bool,
-    /// Whether pages are sent to members one by one: each page completes independently, since there is neither
-    /// redundancy nor coordination.
+    /// Whether pages are sent to members one by one. Each page then completes independently of others, since there is
+    /// neither redundancy nor coordination.
     pub sends_single_pages: bool,
     /// Whether the array is a volume of segments (SWAN), without rows.
     has_volume: bool,
@@ -70,8 +70,8 @@ pub(crate) struct Io {
 }
 
 impl Io {
-    /// Creates the `Io` of a new array. `hedging` is the resource of the event queue for hedging;
-    /// `before` is the number of resources that precede the resources of the members' flash.
+    /// Creates the `Io` of a new array. `hedging` is the resource of hedging in the event queue. `before` is the
+    /// number of resources that precede the resources of the members' flash.
     pub fn new(spec: &ArraySpec, hedging: usize, before: usize) -> Io {
         let members = Members::new(spec, before);
         let volatile = members.iter().any(|member| member.volatile);
@@ -124,8 +124,9 @@ impl Io {
         }
     }
 
-    /// Returns the copy of the code to run. It is a plain one if all members are present and respond immediately, the
-    /// only state of members to watch is whether they are in GC, and nothing is logged.
+    /// Returns the copy of the code to run. A plain copy requires that all members are present and respond
+    /// immediately. Besides, the array must watch no state of members except whether they are in GC, and must log
+    /// nothing.
     #[inline(always)]
     pub fn copy(&self) -> Copy {
         debug_assert!(self.copy == Copy::EVERY || self.copy == self.find_copy());
@@ -294,8 +295,8 @@ impl Io {
         part
     }
 
-    /// Sends one page to a member's flash without a request record; the page's owner has the necessary data. Does
-    /// nothing and returns false if [`Io::send`] is needed for this member or page.
+    /// Sends one page to a member's flash without a request record, because the owner of the page has the necessary
+    /// data. Does nothing and returns false if this member or page requires [`Io::send`].
     #[inline(always)]
     pub fn send_page<F: Features>(&mut self, member: usize, ask: &Ask, clock: &mut Clock) -> bool {
         let m = &mut self.members[member];
@@ -347,8 +348,8 @@ impl Io {
         }
     }
 
-    /// Whether single pages may be sent without a request record. False while the array is logged,
-    /// since the log has every request; the log of a plain array in tests is an exception.
+    /// Whether single pages may be sent without a request record. This is not so while the array is logged, since the
+    /// log contains every request. Plain arrays are an exception: only tests log them.
     #[inline(always)]
     pub fn may_send_pages<F: Features>(&self) -> bool {
         !F::ALL || !self.record.log.is_on()
@@ -440,8 +441,8 @@ impl Io {
         }
     }
 
-    /// Returns the member and the page operations of a request for reads of the front end that was sent at `sent`;
-    /// `None` if it is no longer in flight.
+    /// If a request serves reads of the front end, returns its member and its page operations. `None` if the request
+    /// that was sent at `sent` is no longer in flight.
     pub fn host_reads(&self, request: u32, sent: Time) -> Option<(usize, Chain)> {
         self.requests.host_reads(&self.ops, request, sent)
     }
@@ -453,7 +454,7 @@ impl Io {
         self.members.has(member, self.layout.row_of(stripe))
     }
 
-    /// Returns the places of a stripe whose members do not have their page, as bits.
+    /// Returns the places of a stripe whose pages are missing on their members, as bits.
     pub fn missing(&self, stripe: Stripe) -> Places {
         if self.members.whole {
             return 0;
@@ -462,9 +463,9 @@ impl Io {
         layout.places_where(|at| !self.has(layout.member_at(stripe, at), stripe))
     }
 
-    /// Returns the member to read a page from: of several copies, the member with the fewest requests in flight.
-    /// Returns `None` if the page must be reconstructed, because no copy is present, or because reads avoid GC and
-    /// reconstruction does not have to wait.
+    /// Returns the member to read a page from. Of several copies, this is the copy on the member with the fewest
+    /// requests in flight. Returns `None` if the page must be reconstructed: either no copy is present, or reads
+    /// avoid chips in GC and the pages for the reconstruction are on chips that are not in GC.
     pub fn readable_copy(&self, stripe: Stripe, place: u32) -> Option<usize> {
         let copies = self.layout.copies_at(stripe, place);
         let copies = copies.filter(|&member| self.has(member, stripe));
@@ -478,7 +479,7 @@ impl Io {
         (!around).then_some(from)
     }
 
-    /// Whether a page can be reconstructed from members whose chips are not in GC.
+    /// Whether a page can be reconstructed without reading a page on a chip in GC.
     fn others_are_free(&self, stripe: Stripe, place: u32) -> bool {
         let layout = &self.layout;
         let missing = self.missing(stripe) | 1 << place;
@@ -499,8 +500,8 @@ impl Io {
     }
 }
 
-/// Returns the number that the log gives to a page sent without a request record. It exceeds all numbers of requests,
-/// and is unique because an owner has at most one such page in flight per member.
+/// Returns the number that the log gives to a page that is sent without a request record. This number is larger than
+/// all numbers of requests. It is unique, because an owner has at most one such page in flight per member.
 fn part_without_record(owner: Owner, member: usize) -> u32 {
     1 << 31
         | (owner.number() << 6 | member as u32) << 1

@@ -74,8 +74,8 @@ impl Ops {
         (item.member, item.order) = (member as u32, order);
     }
 
-    /// Takes back the operations sent without a request record to one member, or to all; returns each with its
-    /// position in the order of sending.
+    /// Takes back the operations that were sent without a request record, to one member or to all. Returns each with
+    /// its position in the order of sending.
     pub fn take_sent(&mut self, to: Option<usize>) -> Vec<(u64, u32)> {
         let is_to = |member: u32| to.is_none_or(|to| to == member as usize);
         let all = self.table.iter_mut();
@@ -122,7 +122,7 @@ impl Ops {
         std::iter::successors(Some(chain.head).filter(|&head| head != NONE), next)
     }
 
-    /// Whether the operations of a chain are reads; all operations of a chain are of one kind.
+    /// Whether the operations of a chain are reads. All operations of a chain are of the same kind.
     pub fn are_reads(&self, chain: Chain) -> bool {
         let first = self.table.get(chain.head);
         first.is_some_and(|item| item.op.is_read())

@@ -27,7 +27,8 @@ pub(crate) struct Request {
     in_use: bool,
     /// Instant at which the request was sent.
     pub sent: Time,
-    /// Number of requests sent before this one. Numbers in the table are reused, so they do not order requests.
+    /// Number of requests sent before this one. It orders requests, which the numbers in the table do not, as they
+    /// are reused.
     pub order: u64,
 }
 
@@ -107,8 +108,8 @@ impl Requests {
         all.iter().filter(|r| r.in_use).copied().collect()
     }
 
-    /// Returns the member and the page operations of a request for reads of the front end that was sent at `sent`;
-    /// `None` if it is no longer in flight.
+    /// If a request serves reads of the front end, returns its member and its page operations. `None` if the request
+    /// that was sent at `sent` is no longer in flight.
     pub fn host_reads(&self, ops: &Ops, id: u32, sent: Time) -> Option<(usize, Chain)> {
         let request = self.table.get(id)?;
         let is_it = request.in_use && request.sent == sent;

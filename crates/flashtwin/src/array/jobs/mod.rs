@@ -1,8 +1,8 @@
 //! Jobs: operations on stripes, such as writes with their parity, reconstruction of pages, and trims.
 //!
-//! A *job* concerns adjacent page stripes of one row. The jobs of a row are executed one after the other. A job first
-//! reads, then writes: every write waits for all reads. Sending a flush to all members is also a job, but has no row.
-//! `stretch` has the jobs that rebuild members.
+//! A *job* works on adjacent page stripes of one row. The jobs of a row are executed one after the other. A job first
+//! reads, then writes: its writes are sent when all its reads have completed. To send a flush to all members is also
+//! a job, but one without a row. The module `stretch` has the jobs that rebuild members.
 
 mod rebuild;
 mod rows;
@@ -32,12 +32,12 @@ use stretch::Stretch;
 pub(crate) enum Kind {
     /// The job writes these data places.
     Write(Places),
-    /// The job reconstructs these places: data whose member cannot be read.
+    /// The job reconstructs the data of these places, whose members cannot be read.
     Recover(Places),
-    /// The job writes the pages that members being rebuilt lack.
+    /// The job writes the missing pages of members that are being rebuilt.
     Rebuild,
-    /// The job trims these data places, and the parity. In an array with parity, these are all data
-    /// places of the stripe.
+    /// The job trims these data places, and the parity. In an array with parity, it trims all data places of the
+    /// stripe.
     Trim(Places),
     /// The job makes all members write their volatile memory.
     Flush,
@@ -80,12 +80,12 @@ enum Phase {
 #[derive(Clone, Debug)]
 struct Job {
     what: JobSpec,
-    /// Rows that the job must hold, given by the first row and their number, and the number it already holds.
+    /// First of the rows that the job must hold; `rows` is their number.
     first_row: u32,
     rows: u32,
     rows_held: u32,
     phase: Phase,
-    /// Whether a member failed that the job was reading from.
+    /// Whether a member failed from which the job was reading.
     again: bool,
     /// Places to write; for a rebuild, members to write to.
     writes: Places,
@@ -157,7 +157,7 @@ impl Jobs {
         self.take_rows::<F>(io, id, clock);
     }
 
-    /// Reconstructs a page from the others of its stripe.
+    /// Reconstructs a page from the other pages of its stripe.
     pub fn recover(
         &mut self,
         io: &mut Io,
@@ -170,7 +170,7 @@ impl Jobs {
         self.add::<Every>(io, what, clock);
     }
 
-    /// Completes the operation once all data that members have acknowledged are on their flash.
+    /// Completes the operation `op` when all data whose writes members have completed are in flash.
     pub fn flush(&mut self, io: &mut Io, op: u32, clock: &mut Clock) {
         let what = JobSpec::new(Kind::Flush, (Stripe(0), 0), (Chain::only(op), true));
         let id = self.new_job(io, what);
@@ -195,8 +195,8 @@ impl Jobs {
         }
     }
 
-    /// Locks the rows of a job in ascending order, so that two jobs never wait for each other. The job begins once it
-    /// holds all its rows.
+    /// Locks the rows of a job in ascending order, so that no two jobs wait for each other. If the job then holds all
+    /// its rows, it begins.
     #[inline(always)]
     fn take_rows<F: Features>(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
         let job = &mut self.jobs[id];
@@ -238,7 +238,7 @@ impl Jobs {
             }
             Kind::Recover(places) => {
                 stats.pages_recovered += pages;
-                // While the job waited for its row, the member may have been restored, and another one may have
+                // While the job waited for its row, its member may have been restored, and another member may have
                 // failed.
                 let without = match count(missing | places) as usize > parity {
                     true => missing,
@@ -313,7 +313,7 @@ impl Jobs {
         }
     }
 
-    /// Sends one request to each of the members at these places, at least one.
+    /// Sends one request to the member at each of these places. There is at least one place.
     #[inline(always)]
     fn send_places<F: Features>(
         &mut self,
@@ -361,8 +361,8 @@ impl Jobs {
         }
     }
 
-    /// Counts a request of a job that was lost with its member. If it was a read, the job's reads are planned again
-    /// once all its requests in flight have completed.
+    /// Counts a request of a job that was lost because its member failed. If the job is reading, its reads are
+    /// planned again when all its requests in flight have completed.
     pub fn step_lost(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
         let job = &mut self.jobs[id];
         job.again |= job.phase == Phase::Reading;
@@ -383,7 +383,8 @@ impl Jobs {
         self.step_done::<F>(io, id, spent, written, clock);
     }
 
-    /// Takes the pages that were sent to this member without a request record, and returns their jobs.
+    /// Clears the record of the pages that were sent to this member without a request record. Returns the jobs of
+    /// these pages.
     pub fn take_pages_of(&mut self, member: usize) -> Vec<u32> {
         let is_lost = |job: &mut Job| {
             let is_there = job.pages_at >> member & 1 == 1;
@@ -411,7 +412,7 @@ impl Jobs {
         if job.left > 0 {
             return;
         }
-        // The job's time is that of its last request, since the others ended before.
+        // The time of a job's step is that of its last request, since all others ended earlier.
         job.spent.add(spent);
         let again = F::ALL && std::mem::take(&mut job.again);
         match job.phase {
@@ -421,7 +422,7 @@ impl Jobs {
         }
     }
 
-    /// Ends a job and begins the next one of its row.
+    /// Ends a job, and begins the next job of each of its rows.
     #[inline(never)]
     fn end<F: Features>(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
         let job = &self.jobs[id];
@@ -482,7 +483,7 @@ impl Jobs {
         }
     }
 
-    /// Forgets writes of jobs to a member that was being rebuilt and has failed.
+    /// Removes a member that was being rebuilt and has failed from the writes of the rebuild jobs.
     pub fn forget_rebuilt(&mut self, member: usize) {
         for (_, job) in self.jobs.iter_mut() {
             if job.what.kind == Kind::Rebuild && job.phase == Phase::Writing {

@@ -1,16 +1,16 @@
 //! Order and pace of rebuilding rows.
 //!
-//! A restored row is read and written like any other. A row that is not restored yet is treated as if the member were
-//! missing. One bit per row records which rows are restored, so that rows can be rebuilt in any order and several at
-//! a time. Adjacent rows are rebuilt together as a *stretch*, with one request to a member where its pages are
-//! consecutive (D-106).
+//! A row that is restored is read and written like any other row. A row that is not restored yet is treated as if the
+//! member were missing. One bit per row records which rows are restored, so rows can be rebuilt in any order and
+//! several at a time. Adjacent rows are rebuilt together as a *stretch*: where their pages are consecutive on a
+//! member, they are one request (D-106).
 
 use crate::array::clock::{Alarm, Clock};
 use crate::array::member::{Members, State};
 use crate::spec::ArraySpec;
 use crate::units::Time;
 
-/// Size of a stretch on a member: as many adjacent rows as fit.
+/// Size of a stretch on one member: the stretch has as many adjacent rows as fit.
 const STRETCH_BYTES: u32 = 64 << 10;
 
 /// Progress of the rebuild of all replaced members.
@@ -43,8 +43,8 @@ impl Rebuild {
         }
     }
 
-    /// Returns the stretch that begins now, as first row and number of rows; `None` if none may begin yet or none is
-    /// left.
+    /// Returns the stretch that begins now, as first row and number of rows. `None` if no stretch may begin yet, or
+    /// if none is left.
     pub fn next(&mut self, members: &Members, clock: &mut Clock) -> Option<(u32, u32)> {
         if self.in_flight >= self.depth {
             return None;
@@ -60,7 +60,7 @@ impl Rebuild {
         Some((row, rows))
     }
 
-    /// Returns the next rows that members being rebuilt lack, as first row and number.
+    /// Returns the next rows that are missing on members being rebuilt, as first row and number of rows.
     fn lacking_rows(&self, members: &Members) -> Option<(u32, u32)> {
         let lacking_from = |from: u32| {
             let rebuilding = members.iter().filter(|m| m.state == State::Rebuilding);

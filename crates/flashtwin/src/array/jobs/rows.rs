@@ -1,11 +1,11 @@
-//! Row locks: one job at a time holds a row, and others wait for it in order of arrival.
+//! Row locks: one job at a time holds a row. Other jobs wait for the row in order of arrival.
 
 use std::collections::VecDeque;
 
 use crate::buffer::{Directory, PageId};
 use crate::units::Lpn;
 
-/// Number of locked rows for which the table is sized; with more, lookups take longer.
+/// Number of locked rows for which the table is sized. With more locked rows, lookups take longer.
 const ROWS: usize = 1024;
 
 /// The locked rows, each with the jobs that wait for it.

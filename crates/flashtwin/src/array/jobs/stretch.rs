@@ -15,7 +15,7 @@ use crate::units::Time;
 /// Adjacent rows: the first page stripe, and the number of page stripes.
 type Extent = (Stripe, u32);
 
-/// For each member, the pages to request together, as first page and number.
+/// The pages to request together from each member, as first page and number of pages.
 #[derive(Clone, Debug)]
 pub(super) struct Stretch {
     runs: Vec<(u32, u32)>,
@@ -31,8 +31,8 @@ impl Stretch {
         }
     }
 
-    /// Reads the pages from which missing ones are reconstructed. Returns the members that lack pages, as bits, and
-    /// the number of requests sent.
+    /// Reads the pages from which missing pages are reconstructed. Returns the members with missing pages, as bits,
+    /// and the number of requests sent.
     pub fn read(
         &mut self,
         io: &mut Io,
@@ -53,7 +53,7 @@ impl Stretch {
         (members, self.send(io, job, Op::Read, clock))
     }
 
-    /// Writes the reconstructed pages to the members in `members` that still lack them. Returns
+    /// Writes the reconstructed pages to those of the members `members` on which they are still missing. Returns
     /// these members and the number of requests sent.
     pub fn write(
         &mut self,
@@ -78,7 +78,7 @@ impl Stretch {
         (still, self.send(io, job, Op::Write, clock))
     }
 
-    /// Adds a row to the runs of the members at these places.
+    /// For the member at each of these places, adds the page of a row to the member's run.
     fn extend(
         &mut self,
         io: &mut Io,
@@ -142,7 +142,7 @@ fn rows_of(io: &Io, (first, pages): Extent) -> impl Iterator<Item = Stripe> {
     (first.0..first.0 + pages).step_by(chunk).map(Stripe)
 }
 
-/// Returns the places of a stripe that are missing but could be written.
+/// Returns the places of a stripe whose pages are missing on members that are being rebuilt.
 fn lacking(io: &Io, stripe: Stripe) -> Places {
     io.layout.places_where(|at| {
         let member = io.layout.member_at(stripe, at);
@@ -150,7 +150,7 @@ fn lacking(io: &Io, stripe: Stripe) -> Places {
     })
 }
 
-/// Returns the places to read and to write to restore the missing pages of a row.
+/// Returns the places to read and the places to write in order to restore the missing pages of a row.
 fn plan(io: &Io, stripe: Stripe) -> (Places, Places) {
     let (layout, writes) = (&io.layout, lacking(io, stripe));
     if layout.copies > 1 {

@@ -1,9 +1,9 @@
 //! Placement of pages in an array: striping, mirroring and rotating parity (D-23).
 //!
-//! A *unit* is a chunk of consecutive pages on one member; a *row* is the units at the same position on all members.
-//! The pages at the same offset within the units of a row form a *page stripe*. Parity is computed over page stripes,
-//! so writes are planned per page stripe. A *place* is the position of a page in its stripe: first the data places,
-//! then the parity.
+//! A *unit* is a chunk of consecutive pages on one member. A *row* consists of the units at the same position on all
+//! members. The pages at the same offset in the units of a row form a *page stripe*. Parity is computed per page
+//! stripe, so writes are planned per page stripe. A *place* is the position of a page in its stripe: data places are
+//! first, then parity places.
 
 pub(crate) mod plan;
 
@@ -21,7 +21,7 @@ pub(crate) struct Spot {
     pub lpn: Lpn,
 }
 
-/// A page stripe, numbered by its logical page number, which is the same on every member.
+/// A page stripe. The number is the logical page number on each member, which is the same on all members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Stripe(pub u32);
 
@@ -29,21 +29,23 @@ pub(crate) struct Stripe(pub u32);
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     level: Level,
-    /// Numbers of data units and of parity units in a row; with mirrors, the units of one copy.
+    /// Number of data units in a row, and number of parity units. With mirrors, the number of data units counts one
+    /// copy.
     data: u32,
     pub parity: u32,
     /// Number of copies of every page.
     pub copies: u32,
-    /// Members by place, for each rotation of the parity: the members of data in order, then the members of parity.
+    /// The members by place, for each rotation of the parity. For one rotation: the members of the data in order,
+    /// then the members of the parity.
     members: Arc<[u8]>,
     chunk: Divider,
     by_data: Divider,
-    /// Number of rotations of the parity; a row's rotation is its number modulo this.
+    /// Number of rotations of the parity. The rotation of a row is its number modulo this number.
     turns: Divider,
 }
 
 impl Layout {
-    /// Creates a layout. `members` is a number that the level permits, `chunk_pages` at least 1.
+    /// Creates a layout. `members` must be permitted by the level, and `chunk_pages` must be at least 1.
     pub fn new(level: Level, rotation: Rotation, members: u32, chunk_pages: u32) -> Layout {
         let (parity, copies) = match level {
             // With SWAN, only the groups have a layout: that of RAID-5.
@@ -83,7 +85,7 @@ impl Layout {
         self.chunk.by()
     }
 
-    /// Whether the array has redundancy, so that changes to a row must be executed one after the other.
+    /// Whether the array has redundancy. Changes to one row must then be executed one after the other.
     pub fn has_rows(&self) -> bool {
         self.parity > 0 || self.copies > 1
     }
@@ -216,8 +218,9 @@ impl MembersOf<'_> {
     }
 }
 
-/// Returns the members by place, for each rotation. P, and Q after it, move by one member per rotation. Data either
-/// follow them around the members (symmetric) or are in the order of the members (asymmetric).
+/// Returns the members by place, for each rotation. P moves by one member per rotation, and Q is on the member after
+/// P. If the rotation is symmetric, the first data unit is on the member after the parity. If it is asymmetric, data
+/// units are in the order of the members.
 fn members_of_turns(rotation: Rotation, members: u32, parity: u32, turns: u32) -> Arc<[u8]> {
     let of_turn = |turn| {
         let first = match rotation.goes_left() {
@@ -293,7 +296,7 @@ mod tests {
         );
     }
 
-    /// Every row uses every member once, and places and pages are each other's inverse.
+    /// Every row uses every member once. Finding the place of a page is the inverse of finding the page of a place.
     #[test]
     fn rows_use_every_member_once() {
         for level in [Level::Raid0, Level::Raid5, Level::Raid6] {

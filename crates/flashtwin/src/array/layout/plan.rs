@@ -1,10 +1,12 @@
-//! Plans a write to a page stripe: the pages to read first, and the pages to write then.
+//! Plans a write to a page stripe: which pages to read first, and which pages to write afterwards.
 //!
-//! Read-modify-write reads the pages to be overwritten and the parity; reconstruct-write reads the data that are not
-//! overwritten. The method with fewer reads is chosen, read-modify-write if equal. If members are missing, the method
-//! that needs none of them is chosen; if both need one, all remaining pages are read and the missing data are
-//! reconstructed. DiskSim (disksim_redun.c) treats a write that touches all units of a row as a full-stripe write,
-//! even if units are only partly written, so its parity is wrong. Here, every page stripe is planned separately.
+//! Read-modify-write reads the pages to be overwritten and the parity. Reconstruct-write reads the data that are not
+//! overwritten. The method with fewer reads is chosen; if equal, read-modify-write. If members are missing, the
+//! method that needs no missing page is chosen. If both methods need one, all remaining pages are read and the
+//! missing data are reconstructed.
+//!
+//! DiskSim (disksim_redun.c) treats a write that touches all units of a row as a full-stripe write, even if some
+//! units are written only in part. Its parity is then wrong. Here, every page stripe is planned separately.
 
 /// Set of places of a page stripe, as bits: data place k is bit k, parity j is bit `data + j`.
 pub(crate) type Places = u64;
@@ -47,8 +49,8 @@ pub(crate) fn each(mut places: Places) -> impl Iterator<Item = u32> {
     })
 }
 
-/// Returns the number of places in a set. Sets are small, and without a population-count instruction counting bits of
-/// a word would be no faster.
+/// Returns the number of places in a set. Sets are small. On processors without an instruction for it, counting the
+/// bits of a word would not be faster than this loop.
 #[inline]
 pub(crate) fn count(mut places: Places) -> u32 {
     let mut n = 0;
@@ -69,8 +71,8 @@ fn are_fewer(mut places: Places, mut others: Places) -> bool {
     others != 0
 }
 
-/// Plans a write of the data places `written` (not empty) of a stripe of `data` and `parity` places. `missing` has at
-/// most `parity` places.
+/// Plans a write of the data places `written`, at least one, of a stripe with `data` data places and `parity` parity
+/// places. At most `parity` places are `missing`.
 pub(crate) fn plan_write(data: usize, parity: usize, written: Places, missing: Places) -> Plan {
     let all_data = bits(data);
     let all_parity = bits(parity) << data;
@@ -99,8 +101,8 @@ pub(crate) fn plan_write(data: usize, parity: usize, written: Places, missing: P
     }
 }
 
-/// Returns the places to read to reconstruct missing data places: all other data, and one parity per missing
-/// data place.
+/// Returns the places to read in order to reconstruct the missing data places. These are all other data places, and
+/// one parity place per missing data place.
 pub(crate) fn sources(data: usize, parity: usize, missing: Places) -> Places {
     let all_data = bits(data);
     let mut wanted = count(missing & all_data);
@@ -139,9 +141,12 @@ mod tests {
         )
     }
 
-    /// Test vector RAID-1. RMW is read-modify-write, RCW reconstruct-write, k the number of data places written.
-    /// RAID-5, 4+1: k=1: RMW 2 reads + 2 writes; k=2: RCW 2, 3 writes; k=3: RCW 1 read, 4 writes; k=4: 0 reads, 5
-    /// writes. RAID-6 4+2: k=1: RMW 3, 3 writes; k=2: RCW 2, 4 writes.
+    /// Test vector RAID-1, with RMW for read-modify-write, RCW for reconstruct-write, and k for the number of data
+    /// places written.
+    ///
+    /// - RAID-5, 4+1: k = 1: RMW, 2 reads and 2 writes. k = 2: RCW, 2 reads and 3 writes. k = 3: RCW, 1 read and 4
+    ///   writes. k = 4: no reads, 5 writes.
+    /// - RAID-6, 4+2: k = 1: RMW, 3 reads and 3 writes. k = 2: RCW, 2 reads and 4 writes.
     #[test]
     fn vector_raid_1() {
         use Method::*;
@@ -153,8 +158,8 @@ mod tests {
         assert_eq!(counts(4, 2, 2), (ReconstructWrite, 2, 4));
     }
 
-    /// Cases of the reference (disksim_redun.c) for 5 disks. 1 unit: 2 reads, then 2 writes. 2 units: 2 reads, 3
-    /// writes. 4 units: 5 writes.
+    /// Cases of the reference (disksim_redun.c) for 5 disks. A write of 1 unit takes 2 reads, then 2 writes. A write
+    /// of 2 units takes 2 reads, then 3 writes. A write of 4 units takes 5 writes.
     #[test]
     fn the_reference_s_writes_of_one_two_and_four_units() {
         assert_eq!(counts(4, 1, 1).1, 2);

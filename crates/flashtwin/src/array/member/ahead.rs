@@ -1,5 +1,5 @@
-//! Simulation of a member ahead of the array: pieces of requests received in advance, and recorded responses with
-//! their instants.
+//! Simulates a member ahead of the array. The member has received pieces of requests in advance. Its responses are
+//! recorded with their instants.
 
 use std::collections::VecDeque;
 
@@ -26,8 +26,8 @@ struct Piece {
 #[derive(Clone, Copy, Debug)]
 struct Foreseen {
     at: Time,
-    /// The response to a piece, whose owner is the piece's slot; `None` for the last event of the member, which
-    /// completes no piece.
+    /// The response to a piece; its owner is the slot of the piece. `None` stands for the last event of the member,
+    /// which completes no piece.
     response: Option<Response>,
 }
 
@@ -46,10 +46,10 @@ struct Slot {
 pub(crate) struct Ahead {
     pieces: Vec<Piece>,
     slots: Table<Slot>,
-    /// Slots of the pieces whose requests the array has not sent yet, in order.
+    /// Slots of the pieces whose requests the array has not sent yet, in the order of sending.
     sent: VecDeque<u32>,
     responses: VecDeque<Foreseen>,
-    /// Whether the member advances together with the array again, until further pieces are received.
+    /// Whether the member advances together with the array, which it does until it receives further pieces.
     along: bool,
 }
 
@@ -59,10 +59,11 @@ impl Ahead {
         self.along = true;
     }
 
-    /// Adds a page to the pieces: request `number` of those received together accesses it at `at`.
+    /// Adds a page to the pieces. `number` is the number of the request, among those received together, and `at` is
+    /// its arrival.
     pub fn foresee(&mut self, number: u32, at: Time, page: Lpn, op: Op, fua: bool) {
         match self.pieces.last_mut() {
-            // Consecutive pages are joined to one piece, as they would be to one request.
+            // Consecutive pages are joined to one piece, as the array joins them to one request.
             Some(p) if p.request == number && p.first + p.pages == page.0 => p.pages += 1,
             _ => self.pieces.push(Piece {
                 request: number,
@@ -84,14 +85,14 @@ impl Ahead {
         }
     }
 
-    /// Returns the next response, unless the array has not sent its request yet.
+    /// Returns the next recorded response. `None` if the array has not sent its request yet.
     fn first(&self) -> Option<&Foreseen> {
         let is_asked = |r: &Response| self.slots[r.owner.number()].owner.is_some();
         let first = self.responses.front();
         first.filter(|foreseen| foreseen.response.as_ref().is_none_or(is_asked))
     }
 
-    /// Returns the instant of the next known response; [`Time::NEVER`] if there is none.
+    /// Returns the instant of the next response that the array can receive; [`Time::NEVER`] if there is none.
     pub fn next_response(&self) -> Time {
         self.first().map_or(Time::NEVER, |foreseen| foreseen.at)
     }
@@ -123,7 +124,7 @@ impl Ahead {
         self.responses.is_empty() && self.slots.is_empty()
     }
 
-    /// Simulates all pieces, and then all events up to and including `until`; if `last`, all events.
+    /// Simulates all pieces, then all events up to and including `until`. With `last`, simulates all events.
     pub fn run(&mut self, drive: &mut Drive, until: Time, last: bool) {
         self.along = false;
         let mut pieces = std::mem::take(&mut self.pieces);
@@ -155,8 +156,8 @@ impl Ahead {
         }
     }
 
-    /// Submits a request of the array. Either its piece was simulated ahead, or the member advances together with the
-    /// array.
+    /// Submits a request of the array. If its piece was simulated ahead, only the owner is recorded. Otherwise the
+    /// member, which advances together with the array, receives the request now.
     pub fn submit(&mut self, drive: &mut Drive, ask: &Ask, now: Time) {
         match self.sent.pop_front() {
             Some(slot) => self.slots[slot].owner = Some(ask.owner),

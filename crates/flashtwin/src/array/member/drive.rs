@@ -33,8 +33,8 @@ pub(crate) struct Drive {
     pub is_bare: bool,
     /// First resource of the flash in the array's event queue; `None` if its events are in the SSD's own queue.
     pub first_resource: Option<usize>,
-    /// Responses that the array has not taken yet: immediate responses, and the responses that
-    /// [`Drive::advance`] returned.
+    /// Responses that the array has not taken yet: those that were available immediately, and those of
+    /// [`Drive::advance`].
     pub responses: Vec<Response>,
 }
 
@@ -50,14 +50,14 @@ impl Drive {
         }
     }
 
-    /// Moves the events of the flash to the array's queue, from this resource on, or back to the SSD's own queue
-    /// (`None`). No event may be pending.
+    /// Moves the events of the flash to the array's queue, with `first` as their first resource. `None` moves them
+    /// back to the SSD's own queue. No event may be pending.
     pub fn set_first_resource(&mut self, first: Option<usize>) {
         self.first_resource = first;
         self.ssd.backend.set_first_resource(first.unwrap_or(0));
     }
 
-    /// Returns the flash and the queue with its events: the `shared` one of an array, or the SSD's own.
+    /// Returns the flash and the queue that has its events: the array's `shared` queue, or the SSD's own queue.
     #[inline(always)]
     fn flash<'a, F: Features>(
         &'a mut self,
@@ -71,13 +71,13 @@ impl Drive {
         (&mut self.ssd.backend, shared.unwrap_or(own))
     }
 
-    /// Lets the compiler omit the code for flash of other kinds.
+    /// Informs the compiler of the kind of the flash, so that it omits the code for other kinds.
     #[inline(always)]
     fn assume<F: Features>(&self) {
         let flash = &self.ssd.backend;
         debug_assert!(F::KIND == 0 || flash.kind() == F::KIND);
-        // SAFETY: `Io::find_copy` chooses features of a kind only if all members' flash is of that kind. It runs
-        // again whenever a member is replaced, and no method of flash changes its kind (`Work`).
+        // SAFETY: `Io::find_copy` chooses a copy for one kind of flash only if the flash of all members is of that
+        // kind. It runs again whenever a member is replaced. No method of flash changes its kind (`Work`).
         unsafe { flash.assume(F::KIND) };
     }
 
@@ -102,8 +102,8 @@ impl Drive {
         self.ssd.backend.prefetch_old_copy(lpn);
     }
 
-    /// Submits a request; each response goes to its owner. `shared` is the array's event queue, if the events of the
-    /// flash are there.
+    /// Submits a request. Each response is passed to its owner. `shared` is the array's event queue if it has the
+    /// events of the flash.
     #[inline(never)]
     pub fn submit(&mut self, ask: &Ask, now: Time, mut shared: Option<&mut EventQueue>) {
         if !self.is_bare {
@@ -120,7 +120,7 @@ impl Drive {
                     if self.submit_page::<Every>(op, now, shared) {
                         continue;
                     }
-                    // There is nothing to read, or the write was refused.
+                    // The page to read was never written, or the write was refused.
                     ask.op == Op::Read
                 }
                 None => self.trim_page(lpn, now, shared),
@@ -199,8 +199,9 @@ impl Drive {
         self.responses.extend(completed.map(Response::of_request));
     }
 
-    /// Processes the event of a resource of the flash, numbered from its first one. Returns the chip to activate, as
-    /// [`Work::on_event`] does, and stores the response to a finished page in `response`.
+    /// Processes the event of a resource of the flash; resources are numbered from the first one of the flash.
+    /// Returns the chip to activate, as [`Work::on_event`] does. If a page is finished, stores its response in
+    /// `response`.
     #[inline(always)]
     pub fn on_event<F: Features>(
         &mut self,

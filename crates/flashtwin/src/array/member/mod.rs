@@ -1,5 +1,5 @@
-//! The members of an array. A member has an SSD, the set of its restored rows, and responses that the array has not
-//! taken yet.
+//! The members of an array. A member consists of an SSD, the set of its restored rows, and the responses that the
+//! array has not taken yet.
 
 pub(super) mod ahead;
 pub(super) mod drive;
@@ -47,8 +47,8 @@ pub(crate) struct Member {
     pub in_flight: u32,
     pub alarm: Alarm,
     pub slow: Slow,
-    /// Whether pages may be sent directly to the member's flash: the array's queue has the events of its flash, all
-    /// its responses come from flash, and the member was never slowed down.
+    /// Whether pages may be sent directly to the member's flash. The array's queue then has the events of the flash,
+    /// all responses of the member are those of its flash, and the member was never slowed down.
     is_usual: bool,
 }
 
@@ -69,7 +69,7 @@ impl Member {
         }
     }
 
-    /// Whether all responses of the member come from its flash, without further delay.
+    /// Whether all responses of the member are those of its flash, without additional delay.
     #[inline(always)]
     pub fn is_usual(&self) -> bool {
         debug_assert!(
@@ -82,7 +82,8 @@ impl Member {
         self.is_usual
     }
 
-    /// Sets the factor, in thousandths, by which the member's response times are multiplied; 1000 means no delay.
+    /// Sets the factor by which the member's response times are multiplied, in thousandths. 1000 means that the
+    /// member is not slow.
     pub fn slow_down(&mut self, times_milli: u32) {
         self.is_usual = false;
         self.slow.set(times_milli);
@@ -98,7 +99,7 @@ impl Member {
         }
     }
 
-    /// Moves the events of the member's flash to the array's queue, from resource `first` on.
+    /// Moves the events of the member's flash to the array's queue, with `first` as their first resource.
     fn share_queue(&mut self, first: usize) {
         self.drive.set_first_resource(Some(first));
         self.is_usual = true;
@@ -149,8 +150,8 @@ impl Member {
         }
     }
 
-    /// Returns the instant of the member's next event in its own queue, or of its next response; [`Time::NEVER`] if
-    /// there is none.
+    /// Returns the instant of the next event in the member's own queue or of its next response, whichever is earlier.
+    /// [`Time::NEVER`] if there is none.
     pub fn next_event(&self) -> Time {
         let own = match &self.ahead {
             Some(ahead) => ahead.next_event(&self.drive),
@@ -159,7 +160,7 @@ impl Member {
         own.min(self.slow.next_response())
     }
 
-    /// Whether a response of the member is due that was not taken yet.
+    /// Whether a response of the member is due that the array has not taken.
     #[inline(always)]
     pub fn has_responses(&self, now: Time) -> bool {
         if !self.drive.responses.is_empty() {
@@ -172,8 +173,8 @@ impl Member {
         ahead.is_some_and(|ahead| ahead.next_response() <= now) || self.slow.next_response() <= now
     }
 
-    /// Sets the member's alarm, if its next own event, or its next recorded or delayed response, is earlier than
-    /// before.
+    /// Sets the member's alarm to the earliest of its next own event, its next recorded response and its next delayed
+    /// response. Does nothing if the alarm is not later than that.
     #[inline(always)]
     pub fn wake(&mut self, clock: &mut Clock) {
         match self.has_responses(clock.now) {
@@ -197,8 +198,8 @@ impl Member {
         self.drive.collect(die, now, shared);
     }
 
-    /// Advances the member to this instant. Returns the array's event queue, if the events of the member's flash are
-    /// there.
+    /// Advances the member to this instant. Returns the array's event queue if it has the events of the member's
+    /// flash.
     fn shared<'a>(&mut self, clock: &'a mut Clock<'_>) -> Option<&'a mut EventQueue> {
         if self.drive.first_resource.is_none() {
             self.advance(clock.now);
@@ -225,8 +226,8 @@ pub(crate) struct Place {
 #[derive(Clone, Debug)]
 pub(crate) struct Members {
     list: TrustedTable<Member>,
-    /// For each flash resource in the array's event queue, its member and that member's first resource. The first
-    /// flash resource has number `before`.
+    /// For each flash resource in the array's event queue: its member, and the first resource of this member. The
+    /// first flash resource has number `before`.
     places: TrustedTable<Place>,
     before: usize,
     /// Whether no member is missing or being rebuilt.
@@ -238,8 +239,8 @@ pub(crate) struct Members {
 }
 
 impl Members {
-    /// Creates members. `before` is the number of resources that precede the resources of their
-    /// flash in the array's event queue.
+    /// Creates the members. `before` is the number of resources in the array's event queue that precede the flash
+    /// resources.
     pub fn new(spec: &ArraySpec, before: usize) -> Members {
         let mut members = Members {
             // SAFETY: `replace` sets the members before any is accessed.
@@ -287,7 +288,7 @@ impl Members {
 
     /// Replaces all members.
     pub fn replace(&mut self, members: Vec<Member>) {
-        // SAFETY: the layout numbers the members, and there are as many.
+        // SAFETY: the layout numbers as many members as `members` has.
         self.list = unsafe { TrustedTable::new(members) };
         let mut places = Vec::new();
         for (number, member) in self.list.iter_mut().enumerate() {
@@ -302,7 +303,7 @@ impl Members {
                 places.extend(std::iter::repeat_n(place, resources));
             }
         }
-        // SAFETY: the array's event queue has as many resources for the members' flash.
+        // SAFETY: the array's event queue has this number of flash resources.
         self.places = unsafe { TrustedTable::new(places) };
         self.count();
     }

@@ -22,8 +22,8 @@ impl Spent {
         }
     }
 
-    /// Returns the parts of a request to a member with a buffer of its own: each with what the operation that freed
-    /// its slot spent in the same way.
+    /// Returns the parts of a request to a member with a buffer of its own. Each part includes the corresponding part
+    /// of the time for which the request waited for a slot.
     fn of_request(parts: &Breakdown) -> Spent {
         Spent {
             queue_gc: parts.gc(),
@@ -65,7 +65,7 @@ impl Spent {
 pub(crate) struct Response {
     /// The receiver of the response.
     pub owner: Owner,
-    /// Instant at which the request was sent to a bare member.
+    /// Instant at which the request was sent to a member without a front end.
     pub asked: Time,
     pub spent: Spent,
     /// False for a write that was refused.
@@ -75,7 +75,7 @@ pub(crate) struct Response {
 }
 
 impl Response {
-    /// Creates the response to a page that took no time because it was never written or was refused.
+    /// Creates the response to a page that took no time, because it was never written or its write was refused.
     pub fn at_once(owner: Owner, now: Time, written: bool) -> Response {
         Response {
             owner,

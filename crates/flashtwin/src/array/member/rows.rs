@@ -1,6 +1,6 @@
 //! The rows of a member under rebuild that are already restored.
 
-/// A set of rows, a bit each.
+/// A set of rows, stored as one bit per row.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rows {
     bits: Vec<u64>,

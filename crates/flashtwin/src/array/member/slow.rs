@@ -14,7 +14,7 @@ const ONCE: u32 = 1000;
 pub(crate) struct Slow {
     /// Factor by which response times are multiplied, in thousandths.
     times_milli: u32,
-    /// Delayed responses with the instants of their delivery, the next one first.
+    /// Delayed responses with the instants at which they are returned; the earliest is first.
     held: VecDeque<(Time, Response)>,
 }
 
@@ -40,15 +40,15 @@ impl Slow {
         self.held.front().map_or(Time::NEVER, |(at, _)| *at)
     }
 
-    /// Multiplies response times by `times_milli` / 1000 (at least 1) from now on; requests in
-    /// flight are also affected.
+    /// Multiplies response times by `times_milli` / 1000 (at least 1) from now on. Requests in flight are affected,
+    /// too.
     pub fn set(&mut self, times_milli: u32) {
         self.times_milli = times_milli.max(ONCE);
     }
 
     fn times(&self, time: Time) -> Time {
         let scaled = u128::from(time.0) * u128::from(self.times_milli) / u128::from(ONCE);
-        // If the time overflows, it becomes later than all other instants; the device's clock does not reach it.
+        // A time that overflows is replaced by one later than any instant that the device's clock reaches.
         Time(u64::try_from(scaled).unwrap_or(u64::MAX / 2))
     }
 
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
     use crate::nand::Owner;
 
-    /// Responses are returned in the order of their instants; simultaneous responses, in the order
+    /// Responses are returned in the order of their instants. Responses of the same instant are returned in the order
     /// in which they were delayed.
     #[test]
     fn responses_are_taken_in_the_order_of_their_instants() {

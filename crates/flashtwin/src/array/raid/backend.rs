@@ -1,4 +1,4 @@
-//! The view of the array for its buffer's policy: units, which are members or their chips.
+//! The view that the array's buffer policy has of the array: units in place of chips (see `coordinate/units.rs`).
 
 use super::Raid;
 use crate::array::member::Member;
@@ -9,7 +9,7 @@ use crate::ssd::{Flash, Ssd};
 use crate::units::{ChipId, Lpn, Time};
 
 impl Raid {
-    /// Returns the member of a unit, and the unit's chips: one, or all of them.
+    /// Returns the member of a unit and the chips of the unit: one chip, or all chips of the member.
     fn chips_of_unit(&self, unit: usize) -> (&Member, std::ops::Range<u32>) {
         let chips = |member: usize| self.spec.members[member].geometry.chips;
         let (member, chips) = self.io.watch.units.chips_of(unit, chips);

@@ -12,7 +12,7 @@ use crate::array::table::NONE;
 use crate::request::Op;
 use crate::units::Lpn;
 
-/// A page of a stripe: the stripe, the data place, and the operation on it or [`NONE`].
+/// A page of a stripe: the stripe, the data place, and the operation on the page ([`NONE`] if there is none).
 type Placed = (Stripe, u32, u32);
 
 /// Adjacent stripes of one row in which the same places are written.
@@ -20,7 +20,7 @@ struct Stretch {
     stripe: Stripe,
     pages: u32,
     places: Places,
-    /// Index of the first entry after the stretch.
+    /// Index, among the sorted entries, of the first one after the stretch.
     end: usize,
 }
 
@@ -43,8 +43,8 @@ impl Batch {
         self.trims.clear();
     }
 
-    /// Queues a page operation. Of operations queued together writes are executed first, so a trim queued before the
-    /// write of the same page is dropped.
+    /// Queues a page operation. Of the operations queued at one instant, writes are executed before trims. A trim
+    /// that was queued before a write of the same page is therefore dropped.
     #[inline]
     pub fn push(&mut self, id: u32, written: Option<Lpn>) {
         self.ops.push(id);
@@ -53,11 +53,11 @@ impl Batch {
         }
     }
 
-    /// Queues again page operations that were placed before a member failed, so that they are
-    /// planned anew.
+    /// Queues page operations again that were placed before a member failed. They are then planned without this
+    /// member.
     pub fn again(&mut self, io: &mut Io, mut chain: Chain) {
         while let Some(op) = io.ops.take_first(&mut chain) {
-            // Nothing waits for the operation if its twin completed first.
+            // If its twin completed first, the result of the operation is not needed.
             match io.hedge.as_ref().is_some_and(|hedge| hedge.is_late(op)) {
                 true => io.finish::<Every>(Chain::only(op), Spent::default(), true),
                 false => self.ops.push(op),
@@ -65,7 +65,7 @@ impl Batch {
         }
     }
 
-    /// Completes all queued operations as not done.
+    /// Completes all queued operations as failed.
     pub fn refuse(&mut self, io: &mut Io, clock: &mut Clock) {
         for &op in &self.ops {
             io.finish::<Every>(Chain::only(op), Spent::default(), false);
@@ -85,7 +85,7 @@ impl Batch {
         }
     }
 
-    /// Places any operations: the general case of [`Batch::place`].
+    /// Places the queued operations in the general case: see [`Batch::place`].
     #[inline(never)]
     fn place_any<F: Features>(&mut self, io: &mut Io, jobs: &mut Jobs, clock: &mut Clock) {
         io.runs.alone = self.ops.len() == 1;
@@ -136,8 +136,8 @@ impl Batch {
         self.sorted.clear();
     }
 
-    /// Trims pages. In an array with parity only stripes whose data pages are all trimmed at the same time are
-    /// trimmed, so that parity stays consistent (D-86).
+    /// Trims pages. In an array with parity, a stripe is trimmed only if all its data pages are trimmed at the same
+    /// instant, so that its parity stays consistent (D-86).
     fn trim<F: Features>(&mut self, io: &mut Io, jobs: &mut Jobs, clock: &mut Clock) {
         self.trims.sort_unstable();
         self.trims.dedup();

@@ -1,8 +1,8 @@
 //! The back end of an array: converts page operations to requests to members.
 //!
-//! Operations that the front end queues at one instant are processed together ([`Work::settle`]): pages that are
-//! consecutive on a member become one request to it, and pages of one stripe are written together. In arrays with
-//! redundancy, the writes of a row are executed one after the other by [`Jobs`], so that no two compute parity from
+//! Operations that the front end queues at one instant are processed together ([`Work::settle`]). Pages that are
+//! consecutive on a member become one request to it. Pages of one stripe are written together. In arrays with
+//! redundancy, [`Jobs`] executes the writes of a row one after the other, so that no two writes compute parity from
 //! the same old contents.
 
 mod backend;
@@ -41,9 +41,9 @@ impl Array {
     }
 }
 
-/// Resources of the array's event queue: one for each member; then the [`OWN`] resources of the array itself, that
-/// is, one for its own alarm, one for rebuilding and one for hedging; then those of the members' flash. These
-/// constants count from the array's own alarm on.
+/// Resources in the array's event queue. First there is one resource for each member. Then there are the [`OWN`]
+/// resources of the array: for its own alarm, for rebuilding and for hedging. The resources of the members' flash are
+/// last. The constants are relative to the resource of the array's own alarm.
 pub(super) const REBUILDING: usize = 1;
 const HEDGING: usize = 2;
 const OWN: usize = 3;
@@ -57,7 +57,7 @@ pub struct Raid {
     /// Volume of a SWAN array, which has groups of members instead of rows.
     pub(super) swan: Option<Box<Swan>>,
     pub(super) batch: Batch,
-    /// Member and chip of the event that the front end is processing; the chip is activated afterwards.
+    /// Member and chip of the event that the front end is processing. The chip is activated after the event.
     active: Option<(usize, usize)>,
     /// Whether each member can be simulated by itself ([`super::member::ahead`]).
     pub(super) independent: bool,
@@ -81,8 +81,8 @@ impl Raid {
         }
     }
 
-    /// Returns the group of each resource in the array's event queue. Each resource that belongs to the array itself
-    /// is a group of its own; the flash resources of a member are in the group of the member's own resource.
+    /// Returns the group of each resource in the array's event queue. The flash resources of a member are in the
+    /// group of the member's own resource. Each resource of the array itself is a group of its own.
     pub(super) fn groups_of_resources(&self) -> Vec<u32> {
         let members = &self.io.members;
         let own = members.len() + OWN;
@@ -120,8 +120,8 @@ impl Raid {
 
     // ---- responses of members ----
 
-    /// Processes the event of a flash resource of a member. Returns the member's first unit if the front end must
-    /// process the event and then activate the chip.
+    /// Processes the event of a flash resource. If the front end must process the event, too, returns the first unit
+    /// of the member; the front end then activates the chip.
     #[inline(always)]
     fn flash_event<F: Features>(
         &mut self,
@@ -133,7 +133,7 @@ impl Raid {
         let Place { first, member } = self.io.members.flash_at(resource);
         let (resource, member) = (resource - first as usize, member as usize);
         if F::ALL && self.io.members.lost {
-            // The array has lost data, so nothing waits for its members.
+            // The array has lost data, so no operation waits for its members.
             return self.unit_of_event(member, finished);
         }
         let drive = &mut self.io.members[member].drive;
@@ -161,7 +161,7 @@ impl Raid {
         unit
     }
 
-    /// Runs the general copy of [`Raid::flash_event`], for arrays with any features.
+    /// The general copy of [`Raid::flash_event`], for arrays with any features.
     #[inline(never)]
     fn any_flash_event(
         &mut self,
@@ -190,10 +190,11 @@ impl Raid {
         }
     }
 
-    /// Returns the first unit of a member if the front end needs to process its event.
+    /// Returns the first unit of a member if the front end must process an event of the member.
     #[inline(always)]
     fn unit_of_event(&self, member: usize, finished: &Option<Done>) -> Option<usize> {
-        // A unit counts as idle only if its member has nothing in flight.
+        // A unit counts as idle only if its member has nothing in flight. Until then, only events with a finished
+        // operation concern the front end.
         let is_quiet = finished.is_none() && self.io.members[member].in_flight > 0;
         (!is_quiet).then(|| self.io.watch.units.first_of(member))
     }
@@ -218,7 +219,8 @@ impl Raid {
         self.receive::<F>(member, &response, clock);
     }
 
-    /// Passes a response on to its owner: a job or page operation sent without a request record, or a request.
+    /// Passes a response on to its owner. The owner is a request, or, for a page sent without a request record, a job
+    /// or a page operation.
     #[inline(always)]
     fn receive<F: Features>(&mut self, member: usize, response: &Response, clock: &mut Clock) {
         self.io.members[member].in_flight -= 1;
@@ -253,15 +255,15 @@ impl Raid {
         self.io.may_be_idle(clock);
     }
 
-    /// Takes all responses of a member that are due by now: from its own queue, from simulation
-    /// ahead, and delayed responses.
+    /// Takes all responses of a member that are due by now: from its own queue, from simulation ahead, and delayed
+    /// responses.
     fn take_responses(&mut self, member: usize, clock: &mut Clock) {
         let mut responses = std::mem::take(&mut self.io.members[member].drive.responses);
         for response in responses.drain(..) {
             self.respond::<Every>(member, response, clock);
         }
         let drive = &mut self.io.members[member].drive;
-        // Responses to requests that were sent meanwhile get an event of their own.
+        // Requests that were sent during this loop may have added responses, which get an event of their own.
         if drive.responses.is_empty() {
             drive.responses = responses;
         }
@@ -274,8 +276,8 @@ impl Raid {
         self.continue_volume(clock);
     }
 
-    /// Takes the next response, due by now, of a member that is simulated ahead; ends the simulation ahead with the
-    /// last one.
+    /// Takes the next response, due by now, of a member that is simulated ahead. If there is none, and simulation
+    /// ahead is complete, ends it for this member.
     fn take_foreseen(&mut self, member: usize, now: Time) -> Option<Response> {
         let ahead = &mut self.io.members[member].ahead;
         let response = ahead.as_mut()?.take(now);
@@ -330,7 +332,7 @@ impl Raid {
         let clock = &mut Clock { now, events };
         let members = self.io.members.len();
         if resource < members {
-            // The array has lost data, so nothing waits for its members.
+            // The array has lost data, so no operation waits for its members.
             if !self.io.members.lost {
                 self.io.members[resource].alarm.went_off();
                 self.member_event(resource, clock);
@@ -377,7 +379,7 @@ impl Raid {
         }
     }
 
-    /// In a SWAN array, only the volume knows the old and the new location of a page.
+    /// Prefetches through the volume of a SWAN array, which alone knows the old and the new location of a page.
     #[inline(never)]
     fn prefetch_of_volume(&self, lpn: Lpn) {
         if let Some(swan) = &self.swan {
@@ -386,10 +388,10 @@ impl Raid {
     }
 }
 
-/// Whether no member of the array influences which requests another one receives, or when.
+/// Whether no member of the array affects which requests another member receives, or when.
 fn members_are_independent(spec: &ArraySpec) -> bool {
-    // A member must not become read-only, since the array would then refuse writes. It must have no buffer, since the
-    // array may order it to write the buffer back.
+    // The flash of a member must not become read-only, since the array would then refuse writes. A member must have
+    // no buffer, since the array may order it to write its buffer back.
     let can_be_foreseen = |m: &DeviceSpec| m.wear.erase_limit.is_none() && m.buffer.is_none();
     spec.level == Level::Raid0
         && coordinate::is_local(spec)
@@ -474,8 +476,8 @@ unsafe impl Work for Raid {
         self.jobs.flush(&mut self.io, id, clock);
     }
 
-    /// Adds the pages whose newest contents would not be on any member's flash (D-92). A page survives if one of its
-    /// copies does. A page of a missing member is lost if any page of its stripe is lost.
+    /// Adds the pages whose newest contents would not be in the flash of any member (D-92). With mirrors, a page is
+    /// safe if one of its copies is. A page of a missing member is lost if any page of its stripe is lost.
     fn lost(&self, lost: &mut Vec<Lpn>) {
         let (members, layout) = (&self.io.members, &self.io.layout);
         if let Some(swan) = &self.swan {
@@ -537,8 +539,7 @@ unsafe impl Work for Raid {
 
     #[inline]
     fn prefetch_old_copy(&self, lpn: Lpn) {
-        // With parity, a write reads the page first. That read takes time, in which the data for the write are
-        // prefetched.
+        // With parity, a write first reads the old page. The data for the write are prefetched during that read.
         match self.swan {
             None if self.io.layout.parity > 0 => {}
             None => with_features!(self.io.copy(), F => {

@@ -1,4 +1,5 @@
-//! Phases and rebuilds of an array since the last reset of the metrics. During a phase, the same members are present.
+//! Phases and rebuilds of an array since the last reset of the metrics. The same members are present throughout a
+//! phase.
 
 use super::stats::RaidStats;
 use crate::units::Time;
@@ -28,7 +29,7 @@ impl Condition {
     }
 }
 
-/// A span of time in which no member failed, was replaced, or became whole.
+/// A span of time in which no member failed, was replaced, or was completely rebuilt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Phase {
     /// State of the array during the phase.
@@ -46,11 +47,11 @@ pub struct MemberRebuild {
     pub member: usize,
     /// Time of the replacement.
     pub from: Time,
-    /// Time at which the last row was restored; `None` while in progress, or if the member failed first.
+    /// Time at which the last row was restored. `None` while the rebuild is running, or if the member failed before.
     pub until: Option<Time>,
-    /// Pages written to the member because it lacked them.
+    /// Pages written to the member because they were missing there.
     pub pages_written: u64,
-    /// Pages that the member lacked at the start.
+    /// Pages that were missing on the member at the start.
     pub pages: u64,
 }
 

@@ -4,8 +4,8 @@ use crate::array::layout::plan::{Method, Places};
 use crate::request::Op;
 use crate::units::Lpn;
 
-/// Purpose of a job. Places of a stripe are bits: data places first, then parity; with mirrors, the copies of each
-/// page.
+/// Purpose of a job. A set of places of a stripe is stored as bits. Data places are first, then parity places; with
+/// mirrors, each data place is followed by the other copies of its page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobKind {
     /// The job writes these data places.
@@ -20,7 +20,7 @@ pub enum JobKind {
         /// The data places.
         places: Places,
     },
-    /// Reconstruct the pages that members being rebuilt lack, and write them.
+    /// The job reconstructs the missing pages of members being rebuilt, and writes them.
     Rebuild,
     /// The job trims a stripe.
     Trim,
@@ -45,16 +45,17 @@ pub enum SentFor {
         /// The member's place in each row.
         places: Vec<u32>,
     },
-    /// The parity of a page stripe of a group, whose data have all been sent.
+    /// The request writes the parity of a page stripe of a SWAN group. All data of the stripe have been sent.
     Parity,
-    /// A page that is moved: a read followed by a write.
+    /// The request moves a page: it is the read of the page, or the write that follows.
     Move {
         /// The move's number.
         number: u32,
     },
 }
 
-/// An event of an array. Numbers of operations, jobs and parts (requests to members) are reused after their end.
+/// An event of an array. The numbers of operations, jobs and parts (requests to members) are reused after these have
+/// ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArrayEvent {
     /// The front end started an operation.
@@ -79,8 +80,8 @@ pub enum ArrayEvent {
         /// The operation's number.
         op: u32,
     },
-    /// A read is served from the controller's memory: it returns the data of the page's newest write, which is in
-    /// flight.
+    /// A read is served from the controller's memory. It returns the data of the newest write of the page, which is
+    /// in flight.
     FromMemory {
         /// The operation's number.
         op: u32,
@@ -183,7 +184,7 @@ pub enum GcMessage {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
     events: Option<Vec<ArrayEvent>>,
-    /// Whether a plain array stays plain while it is logged (in builds with debug assertions).
+    /// Whether the plain copy of the code runs although the array is logged (in builds with debug assertions).
     includes_plain: bool,
 }
 
@@ -192,7 +193,7 @@ impl Log {
         self.events = on.then(Vec::new);
     }
 
-    /// For tests: lets an array stay plain while it is logged.
+    /// For tests: permits the plain copy of the code while the array is logged.
     pub fn include_plain(&mut self) {
         self.includes_plain = true;
     }
@@ -201,7 +202,7 @@ impl Log {
         self.events.is_some()
     }
 
-    /// Whether the array may run its plain code: it is not logged, or a test logs the plain code.
+    /// Whether the log permits the plain copy of the code: the array is not logged, or a test logs the plain copy.
     pub fn leaves_plain(&self) -> bool {
         !self.is_on() || (cfg!(debug_assertions) && self.includes_plain)
     }

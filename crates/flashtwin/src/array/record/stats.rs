@@ -17,22 +17,22 @@ pub struct RaidStats {
     pub parity_pages_written: u64,
     /// Pages read to compute parity.
     pub pages_read_for_parity: u64,
-    /// Pages reconstructed from the others of their stripe.
+    /// Pages reconstructed from the other pages of their stripe.
     pub pages_recovered: u64,
-    /// Pages that were also read from other members (hedged), because the first read took long.
+    /// Pages also read from other members (hedged), because the first read took long.
     pub pages_hedged: u64,
-    /// Hedged pages whose hedge completed first.
+    /// Hedged pages that were returned by the hedge, because it completed before the first read.
     pub hedges_won: u64,
-    /// Pages read from members whose response was no longer needed.
+    /// Pages read from members that were not needed, because their twin completed first.
     pub pages_read_in_vain: u64,
-    /// Pages read to rebuild members.
+    /// Pages read from members in order to rebuild others.
     pub pages_read_to_rebuild: u64,
     /// Pages written to members that replaced failed ones.
     pub pages_rebuilt: u64,
-    /// Page stripes written, by method: whole, read-modify-write, reconstruct-write, with reconstruction, and in part
-    /// without parity.
+    /// Page stripes written, by method: whole stripe, read-modify-write, reconstruct-write, with reconstruction of
+    /// missing data, part of a stripe without parity.
     pub stripes: [u64; 5],
-    /// Writes that waited for another one in the same row.
+    /// Writes that waited for another write in the same row.
     pub row_waits: u64,
     /// Valid pages that were moved to other segments.
     pub pages_moved: u64,

@@ -2,14 +2,14 @@
 
 use crate::units::Time;
 
-/// An interval in which at least one chip of a member was in GC at any instant.
+/// An interval in which at least one chip of a member is in GC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GcInterval {
     /// The member.
     pub member: usize,
-    /// Start of the first chip's collection.
+    /// Start of the interval, when the first chip began to collect.
     pub begin: Time,
-    /// End of the interval: the last chip stopped collecting, the coordinator's order ended, or the log was taken.
+    /// End of the interval: the last chip ended its collection, the coordinator's order ended, or the log was taken.
     pub end: Time,
     /// Whether the coordinator ordered the collection. Otherwise, a pool of the member was at its watermark.
     pub forced: bool,
@@ -18,7 +18,8 @@ pub struct GcInterval {
 /// Records the intervals in which members collect.
 #[derive(Clone, Debug)]
 pub(crate) struct Timeline {
-    /// For each member that is collecting: the start, and whether the coordinator ordered it.
+    /// For each member that is collecting: the start of its interval, and whether the coordinator ordered the
+    /// collection.
     open: Vec<Option<(Time, bool)>>,
     closed: Vec<GcInterval>,
 }
@@ -32,7 +33,7 @@ impl Timeline {
         }
     }
 
-    /// Closes a member's interval, if one is open, and opens the next one if `next_forced` is given.
+    /// Closes the interval of a member, if one is open. If `next_forced` is given, also opens the next one.
     fn turn(&mut self, member: usize, now: Time, next_forced: Option<bool>) {
         let next = next_forced.map(|forced| (now, forced));
         if let Some((begin, forced)) = std::mem::replace(&mut self.open[member], next) {
@@ -58,7 +59,8 @@ impl Timeline {
         }
     }
 
-    /// Takes the intervals since the last call, in the order of their ends. Intervals still open are split here.
+    /// Returns the intervals since the last call, in the order of their ends. Intervals that are still open are split
+    /// at `now`.
     pub fn take(&mut self, now: Time) -> Vec<GcInterval> {
         for member in 0..self.open.len() {
             let next_forced = self.open[member].map(|(_, forced)| forced);

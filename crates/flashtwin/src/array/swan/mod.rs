@@ -1,10 +1,10 @@
 //! Spatial separation (SWAN, Kim et al., USENIX ATC 2019): the array's operations on its volume.
 //!
-//! The front group takes all writes, page after page of its open segment; a page of parity follows when a page stripe
-//! is complete. The other groups collect. Valid pages of a segment are read and written to the open segment of the
-//! same group. Then the segment is trimmed on its members, whose flash then has whole blocks to erase and no pages to
-//! move. Reads never wait for these steps: a segment is trimmed only when none of its pages is being read, and pages
-//! that are still being written are read from the controller's memory.
+//! The front group receives all writes of the host, page after page of its open segment. When a page stripe is
+//! complete, a page of parity follows. The other groups collect: the valid pages of a segment are read and written to
+//! the open segment of the same group. Then the segment is trimmed on its members. Their flash then has whole blocks
+//! to erase and no pages to move. Reads never wait for these steps. A segment is trimmed only when none of its pages
+//! is being read, and a page that is still being written is read from the controller's memory.
 
 pub(super) mod untimed;
 pub(super) mod volume;
@@ -43,7 +43,7 @@ pub(crate) struct Swan {
     pub volume: Volume,
     /// Writes for which no group has room, in order.
     waiting: VecDeque<u32>,
-    /// For each page operation that was sent to a member, its place.
+    /// For each page operation that was sent to a member, the place of the page.
     place_of_op: Vec<u32>,
     tasks: Table<Task>,
     /// For each group, the number of running moves.
@@ -76,7 +76,7 @@ impl Swan {
         })
     }
 
-    /// Takes the page operations that wait for room.
+    /// Takes the page operations that wait for room in a group.
     pub fn take_waiting(&mut self) -> VecDeque<u32> {
         std::mem::take(&mut self.waiting)
     }
@@ -133,7 +133,7 @@ impl Swan {
         io.finish::<Every>(Chain::only(id), Spent::default(), true);
     }
 
-    /// Gives places to waiting writes, in order, as long as there is room.
+    /// Assigns places to the waiting writes, in order, as long as there is room.
     fn admit(&mut self, io: &mut Io, clock: &mut Clock) {
         while let Some(&id) = self.waiting.front() {
             let op = *io.ops.get(id);
@@ -154,8 +154,8 @@ impl Swan {
         }
     }
 
-    /// Sends the joined pages, then the parity of complete stripes. The host does not wait for parity: until it is
-    /// written, the controller's memory holds the data.
+    /// Sends the pages that were joined, then the parity of complete stripes. The host does not wait for parity.
+    /// Until the parity is written, the controller's memory holds the data.
     fn send_all(&mut self, io: &mut Io, clock: &mut Clock) {
         io.send_runs(clock);
         while let Some((spot, segment)) = self.complete.pop_front() {
@@ -165,7 +165,7 @@ impl Swan {
         }
     }
 
-    /// Starts collections in the groups that should collect, and trims of empty segments.
+    /// Starts collections in the groups that must collect, and trims of segments that are empty.
     fn collect(&mut self, io: &mut Io, clock: &mut Clock) {
         if self.worn_out {
             return;
@@ -206,7 +206,7 @@ impl Swan {
         }
     }
 
-    /// Ends host operations whose requests to a member have completed.
+    /// Records that the host operations of a chain have completed on a member.
     pub fn places_done(&mut self, io: &Io, chain: Chain, written: bool) {
         self.worn_out |= !written;
         for op in io.ops.of(chain) {
@@ -257,7 +257,7 @@ impl Swan {
         self.tasks.remove(id);
     }
 
-    /// Writes a page to be moved, which has been read, to its new place.
+    /// Writes a page that is being moved to its new place. The page has been read.
     fn write_moved(&mut self, io: &mut Io, number: u32, (from, to): (u32, u32), clock: &mut Clock) {
         io.record.stats.pages_moved += 1;
         self.tasks[number] = Task::Write { from, to };
@@ -267,7 +267,7 @@ impl Swan {
         self.send_all(io, clock);
     }
 
-    /// Continues what was waiting for members: writes without room, queued requests, collections.
+    /// Continues the operations that waited for members: writes without room, queued requests, and collections.
     pub fn proceed(&mut self, io: &mut Io, clock: &mut Clock) {
         self.admit(io, clock);
         self.send_all(io, clock);

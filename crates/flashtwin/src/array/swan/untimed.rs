@@ -1,5 +1,5 @@
-//! Fills a volume and its members in no simulated time. The rules of the volume determine the members' operations,
-//! which are executed immediately.
+//! Fills a volume and its members in no simulated time. The operations of the members follow from the rules of the
+//! volume and are executed immediately.
 
 use super::volume::Volume;
 use crate::array::layout::Spot;
@@ -8,18 +8,17 @@ use crate::rng::Rng;
 use crate::units::{narrow, Lpn};
 use crate::watch::{each_page, Watch};
 
-/// Number of times that a volume's exported pages are written at random. Only a fraction of e^-4 of
-/// the pages then remains where the initial sequential fill put it.
+/// Number of times that each exported page of a volume is written, on average, at random. Only a fraction of e^-4 of
+/// the pages then remains where the initial sequential fill put them.
 const WEAR_IN: u64 = 4;
-/// Portions in which a volume is worn in; the wear of its members is reset after each.
+/// Number of portions in which a volume is worn in. The wear of its members is reset after each portion.
 const PORTIONS: u64 = 16 * WEAR_IN;
 
-/// Writes every exported page of an empty volume once, in ascending order; returns false if `watch`
-/// stopped it.
+/// Writes every exported page of an empty volume once, in ascending order. Returns false if `watch` stopped it.
 pub(crate) fn fill(volume: &mut Volume, members: &mut [Member], watch: &dyn Watch) -> bool {
     members.iter_mut().for_each(|m| m.drive.ssd.empty());
     each_page(watch, u64::from(volume.shape.exported), |lpn| {
-        // Not even a worn-out member ends it: the others are filled.
+        // If a member wears out, the fill continues on the others.
         write(volume, members, Lpn(narrow(lpn)));
         true
     })
@@ -35,8 +34,7 @@ fn portion(volume: &Volume) -> u64 {
     (u64::from(volume.shape.exported) * WEAR_IN).div_ceil(PORTIONS)
 }
 
-/// Writes a filled volume until it is in the state that random writing converges to; returns false if `watch` stopped
-/// it.
+/// Writes a filled volume at random until it is in steady state. Returns false if `watch` stopped it.
 pub(crate) fn wear_in(
     volume: &mut Volume,
     members: &mut [Member],
@@ -46,7 +44,7 @@ pub(crate) fn wear_in(
     for _ in 0..PORTIONS {
         let pages = portion(volume);
         write_random(volume, members, rng, pages);
-        // It is the state that is wanted, not what it costs to get there.
+        // The volume must have the steady state, but not the wear of the writes that led to it.
         members.iter_mut().for_each(|m| m.drive.ssd.reset_wear());
         if !watch.done(pages) {
             return false;
@@ -66,7 +64,7 @@ pub(crate) fn write_random(
     (0..pages).all(|_| write(volume, members, Lpn(narrow(rng.below(exported)))))
 }
 
-/// Writes a page of a volume, and collects as long as the volume requires it; returns false if a member wore out.
+/// Writes a page of a volume, and collects as long as the volume requires it. Returns false if a member wore out.
 fn write(volume: &mut Volume, members: &mut [Member], lpn: Lpn) -> bool {
     let mut place = volume.write(lpn);
     while place.is_none() {
@@ -80,7 +78,7 @@ fn write(volume: &mut Volume, members: &mut [Member], lpn: Lpn) -> bool {
     written
 }
 
-/// Writes a place on its member, and the parity if that completes the stripe.
+/// Writes a place on its member. If that completes the stripe, writes the parity, too.
 fn program(volume: &mut Volume, members: &mut [Member], place: u32) -> bool {
     volume.landed(place);
     let mut write = |spot: Spot| members[spot.member].drive.ssd.write_untimed(spot.lpn);
@@ -88,7 +86,8 @@ fn program(volume: &mut Volume, members: &mut [Member], place: u32) -> bool {
     volume.parity_after(place).is_none_or(write) & data
 }
 
-/// Collects a segment in each group that must collect; returns false if there is none, or if a member wore out.
+/// Collects a segment in each group that must collect. Returns false if no group must collect, or if a member wore
+/// out.
 fn collect(volume: &mut Volume, members: &mut [Member], wait: bool) -> bool {
     let mut some = false;
     for group in 0..volume.shape.groups {

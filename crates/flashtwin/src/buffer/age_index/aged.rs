@@ -33,8 +33,9 @@ impl Past {
         self.passed.moved(page, device, &self.ages);
     }
 
-    /// Returns the least recent page that `skip` does not pass over, of a list of `len` pages that starts at
-    /// `oldest`. Adds to `out` the number of entries that a scan from the least recent end reads.
+    /// Returns the least recent page that `skip` does not exclude. The list to search has `len` pages and starts at
+    /// its least recent page, `oldest`. Adds to `out` the number of entries that a scan from the least recent end
+    /// would read.
     #[inline(always)]
     fn oldest_not(
         &mut self,
@@ -43,7 +44,7 @@ impl Past {
         skip: Skip,
         out: &mut Eviction,
     ) -> Option<PageId> {
-        // Also if the page is recorded: the record of its chip is not renewed when a die fails.
+        // `skip` is applied even to a recorded page, because the record of its chip is not renewed when a die fails.
         if !skip.page(device, oldest?) {
             out.inspected += 1;
             return oldest;
@@ -102,8 +103,8 @@ impl Aged {
         self.past.passed.holds(page)
     }
 
-    /// Whether the pages that searches have passed over are still in flight. If searches skip no chips, the next
-    /// victim is then [`Aged::next`], unless that is in flight, too.
+    /// Whether all pages that searches have passed over are still in flight. If searches skip no chips, the next
+    /// victim is then [`Aged::next`], provided that this page is not in flight itself.
     #[inline(always)]
     pub fn waits_for_all_passed(&self) -> bool {
         self.past.passed.are_in_flight()
@@ -134,9 +135,9 @@ impl Aged {
         self.list.len() > 3 + self.past.passed.len() && self.list.has_links_of(page)
     }
 
-    /// Removes `next`, which is [`Aged::next`], and inserts `page`, which is not in the list, at the most recent end.
-    /// Requires [`Aged::can_exchange_next`]. Returns the fourth page in the order of eviction from then on, and the
-    /// number of entries that a scan for `next` reads.
+    /// Removes `next` and inserts `page` at the most recent end, in one step. `next` must be [`Aged::next`], and
+    /// `page` must not be in the list. Requires [`Aged::can_exchange_next`]. Returns the page that is then the fourth
+    /// in the order of eviction, and the number of entries that a scan would have read to find `next`.
     #[inline(always)]
     pub fn exchange_next(&mut self, next: PageId, page: PageId) -> (PageId, u64) {
         debug_assert!(self.can_exchange_next(page) && self.next() == Some(next));
@@ -164,8 +165,8 @@ impl Aged {
         self.past.moved(device, page);
     }
 
-    /// Returns the least recent page that `skip` does not pass over. Adds to `out` the number of entries that a scan
-    /// from the least recent end reads.
+    /// Returns the least recent page that `skip` does not exclude. Adds to `out` the number of entries that a scan
+    /// from the least recent end would read to find this page.
     #[inline(always)]
     pub fn oldest_not(
         &mut self,
@@ -214,7 +215,7 @@ impl<const N: usize> AgedLists<N> {
         self.lists.push_newest(list, page);
     }
 
-    /// Makes a page of one list the most recent one of the same or another.
+    /// Makes a page of the list `from` the most recent page of the list `to`, which may be the same list.
     #[inline]
     pub fn renew(&mut self, from: usize, page: PageId, to: usize) {
         self.remove(from, page);

@@ -4,7 +4,7 @@ use super::PageId;
 use crate::memory::{large_table, reach, room_for};
 
 const NONE: u32 = u32::MAX;
-/// Number of words of bits in a run. The number of ages in each run is stored.
+/// Number of words in a run of bits. For each run, the set stores how many ages it contains.
 const WORDS: usize = 16;
 const RUN: usize = 64 * WORDS;
 
@@ -14,8 +14,8 @@ struct AgeSet {
     words: Vec<u64>,
     /// Number of ages in each run.
     counts: Vec<u32>,
-    /// Tree of bits: the lowest level has one bit for each word that is not empty, the next level
-    /// one bit for each non-empty word of that level, and so on up to a single word.
+    /// Tree of bits above `words`. The lowest level has one bit for each word that is not empty. Each higher level
+    /// has one bit for each non-empty word of the level below. The highest level is a single word.
     upper: Vec<Vec<u64>>,
     /// Lower bound of the ages in the set.
     low: usize,
@@ -138,8 +138,8 @@ impl AgeSet {
         u64::from(runs + whole + rest.count_ones())
     }
 
-    /// Clears the counts and the tree of the set before its ages are renumbered. [`AgeSet::words`]
-    /// keeps its bits; the caller then takes the words one by one.
+    /// Clears the counts and the tree of the set before the ages are renumbered. The bits in [`AgeSet::words`] stay;
+    /// the caller then takes them word by word.
     fn begin_anew(&mut self) {
         self.counts.fill(0);
         self.upper.iter_mut().for_each(|level| level.fill(0));
@@ -193,7 +193,7 @@ impl Ages {
         self.sets[set].insert(age as usize);
     }
 
-    /// Removes the age of the page from the set. The page keeps its age until it gets another one.
+    /// Removes the age of the page from the set. The page keeps this age until [`Ages::push`] gives it a new one.
     #[inline]
     pub fn remove(&mut self, page: PageId, set: usize) {
         let age = self.of(page);
@@ -212,8 +212,8 @@ impl Ages {
         PageId(self.log[age as usize])
     }
 
-    /// Returns the number of renumberings so far. Ages that a caller has stored are invalid once it
-    /// changes.
+    /// Returns how often the ages have been renumbered. After each renumbering, ages that a caller has stored are
+    /// invalid.
     #[inline]
     pub fn numbering(&self) -> u32 {
         self.numbering
@@ -224,8 +224,8 @@ impl Ages {
         self.sets[set].count()
     }
 
-    /// Returns the position of a page in its set from the least recent end, from 1: the number of entries that a scan
-    /// reads.
+    /// Returns the position of a page in its set, counted from 1 at the least recent end. A scan for the page reads
+    /// this number of entries.
     pub fn position(&self, page: PageId, set: usize) -> u64 {
         self.sets[set].below(self.of(page) as usize) + 1
     }
@@ -250,7 +250,8 @@ impl Ages {
         self.sets.iter_mut().for_each(AgeSet::begin_anew);
         let mut taken = vec![0; self.sets.len()];
         let mut next = 0;
-        // A new age is never above the ages not processed yet.
+        // The new age of a page is never larger than its old age, so it overwrites no age that is still to be
+        // processed.
         for age in 0..self.log.len() {
             if age % 64 == 0 {
                 for (word, set) in taken.iter_mut().zip(&mut self.sets) {
@@ -259,7 +260,7 @@ impl Ages {
             }
             let page = self.log[age];
             let at = &mut self.at[page as usize];
-            // Else the page has got another age since.
+            // Otherwise the page has received a later age since.
             if *at == age as u32 {
                 *at = next as u32;
                 self.log[next] = page;

@@ -42,7 +42,7 @@ struct Class {
     is_listed: bool,
     /// The (most recent, least recent) page of each chip's list, then of the list of pages without a chip.
     ends: Vec<(u32, u32)>,
-    /// Age of the least recent page of each list, [`NONE`] if the list is empty; searches read only these.
+    /// Age of the least recent page of each list; [`NONE`] if the list is empty. Searches compare these ages first.
     heads: Vec<u32>,
     /// Lists that have pages, as bits.
     filled: Vec<u64>,
@@ -52,8 +52,8 @@ struct Class {
     changed: Vec<u64>,
 }
 
-/// A class, and a list within the class. The list number after the last one means "in flight": such
-/// pages are on no list.
+/// A class, and the number of a list within the class. One number after the last list stands for pages in flight,
+/// which are on no list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     list: u16,
@@ -95,8 +95,7 @@ pub struct ChipLists {
     classes: Vec<Class>,
     nodes: Vec<Node>,
     chips: u16,
-    /// The number of renumberings of the ages ([`Ages::numbering`]) that `heads` takes into
-    /// account.
+    /// Number of renumberings ([`Ages::numbering`]) up to which `heads` has been updated.
     numbering: u32,
 }
 
@@ -307,8 +306,8 @@ impl ChipLists {
         self.classes[class].linked == 0
     }
 
-    /// Returns the age of the least recent page of each list of a class; the largest number if
-    /// there is none.
+    /// Returns the age of the least recent page of each list of a class. An empty list has the largest number
+    /// instead.
     #[inline]
     pub fn heads(&self, class: usize) -> &[u32] {
         &self.classes[class].heads
@@ -320,8 +319,8 @@ impl ChipLists {
         self.classes[class].changed[list / 64] |= 1 << (list % 64);
     }
 
-    /// Calls `update` with the number and the head of each list of a class that has another head, or was
-    /// [marked](ChipLists::mark_changed), since the last call.
+    /// Calls `update` for each list of a class whose head has changed, or that was [marked](ChipLists::mark_changed),
+    /// since the last call. The arguments are the number of the list and its head.
     #[inline]
     pub fn take_changed(&mut self, class: usize, mut update: impl FnMut(usize, u32)) {
         let Class { changed, heads, .. } = &mut self.classes[class];
@@ -346,8 +345,8 @@ impl ChipLists {
         std::iter::successors(oldest, move |page| some(self.nodes[page.0 as usize].newer))
     }
 
-    /// Returns the oldest page of a class that neither `skip` nor `passed_over` excludes. Examines
-    /// the list of each chip.
+    /// Returns the oldest page of a class that neither `skip` nor `passed_over` excludes. Compares the lists of all
+    /// chips.
     pub fn oldest_not(
         &self,
         class: usize,
@@ -369,7 +368,7 @@ impl ChipLists {
             while open != 0 {
                 let list = i * 64 + open.trailing_zeros() as usize;
                 open &= open - 1;
-                // Most chips are too young to be asked.
+                // The oldest page of most chips is more recent than the best page found so far.
                 if class.heads[list] >= least {
                     continue;
                 }
@@ -389,7 +388,7 @@ impl ChipLists {
         found
     }
 
-    /// Whether a page of a class that is older than `age` is skipped because its chip is in GC.
+    /// Whether `skip` excludes, because of its chip, a page of the class that is older than `age`.
     pub fn passes_over_before(
         &self,
         class: usize,

@@ -2,26 +2,27 @@
 //!
 //! # Questions
 //!
-//! 1. What is the least recent page whose chip is not in GC? GCaR asks this of any policy's list.
-//! 2. How many pages are older than a given one? A published scan reads all of them, and the controller is charged
-//!    for that (`inspected`, D-10).
+//! 1. What is the least recent page whose chip is not in GC? GCaR searches the list of any policy for this page.
+//! 2. How many pages are older than a given one? A search as published reads all of them, and the controller is
+//!    charged for each entry that is read (`inspected`, D-10).
 //! 3. What is the least recent page of a chip? ECR and Co-Active choose a chip first.
-//! 4. What is the position in its new class of a page that changes its class without an access? A dirty page that was
-//!    written back is placed among the clean pages by its last access.
+//! 4. Where in its new class does a page belong that changes its class without an access? For example, a dirty page
+//!    that was written back is placed among the clean pages by its last access.
 //!
 //! # Parts
 //!
-//! [`Ages`] gives each page the next number, its *age*, when the page is pushed: larger is more recent. A page keeps
-//! its age until its next access. Ages in use are bits of a set; policies with several classes of pages have one set
-//! for each. Each run of 1024 bits has a count, so question 2 adds up counts, then bits. A tree of words over the
-//! bits finds the least age in use. When the numbers are used up, all ages in use are renumbered, without gaps and in
-//! the same order; this happens about once in three times as many accesses as there are pages. A page in flight has
-//! an age, but is in no set.
+//! [`Ages`] gives a page the next number, its *age*, whenever the page is pushed: a larger age is more recent. A page
+//! keeps its age until its next access. The ages in use are bits of a set. A policy with several classes of pages has
+//! one set for each class. Each run of 1024 bits has a count, so question 2 adds counts first, and then single bits.
+//! A tree of words over the bits finds the least age in use. When the numbers are used up, all ages in use are
+//! renumbered without gaps and in the same order. This happens once in about three times as many accesses as there
+//! are pages. A page in flight has an age, but is in no set.
 //!
-//! [`ChipLists`] keeps a list for each chip, sorted by age, and a list for pages without a chip. The ages of their
-//! least recent pages are in one array, the *heads*. Question 1 takes the least head of the chips that are not in GC,
-//! question 3 a single head. Pages in flight are on no list, so that no search finds them; when they arrive, they are
-//! inserted by age. In this figure ages 1 and 5 are no longer in use, and page 8 has no chip:
+//! [`ChipLists`] keeps a list of pages for each chip, and one list for pages without a chip. Each list is sorted by
+//! age. The ages of the least recent pages of all lists are in one array, the *heads*. Question 1 takes the least
+//! head of the chips that are not in GC; question 3 reads a single head. Pages in flight are on no list, so searches
+//! do not find them. When a page is no longer in flight, it is inserted by its age. In this figure ages 1 and 5 are
+//! no longer in use, and page 8 has no chip:
 //!
 //! ```text
 //! age           0  1  2  3  4  5  6  7       oldest first
@@ -33,23 +34,23 @@
 //!
 //! # Uses
 //!
-//! [`AgeIndex`] has all pages of a policy, in classes; ECR and Co-Active use it. BPLRU uses it for blocks.
+//! [`AgeIndex`] contains all pages of a policy, in classes. ECR and Co-Active use it for pages, BPLRU for blocks.
 //!
-//! [`Aged`] and [`AgedLists`] are recency lists. They use the index only once GCaR has to skip a page, so that it
-//! costs unfiltered policies nothing. GCaR as published scans from the least recent page until it finds one that it
-//! may evict. The pages that a scan has skipped are recorded ([`Passed`]): they get an age and are put on the list of
-//! their chip. The most recent recorded page is the *mark*. All pages up to the mark are recorded, and no newer ones.
-//! The next search first examines the heads of these lists, since recorded pages are older than all others. It
-//! continues the scan after the mark only if the chips of all heads are still in GC:
+//! [`Aged`] and [`AgedLists`] are recency lists. They use the index only after GCaR had to skip a page, so policies
+//! without GCaR have no cost from it. GCaR as published scans from the least recent page until it finds a page that
+//! it may evict. Each page that a scan skips is recorded ([`Passed`]): the page gets an age and is put on the list of
+//! its chip. The most recent recorded page is the *mark*. All pages of the recency list up to the mark are recorded,
+//! and no page after it is. Recorded pages are older than all others, so the next search first examines the heads of
+//! their lists. Only if the chips of all heads are still in GC, the search continues the scan after the mark:
 //!
 //! ```text
 //! list       1  2  3  4  5 | 6  7  8  9       oldest first; the mark is 5
 //! recorded   chip 0: 1 4   chip 1: 2 3 5
 //! ```
 //!
-//! A page is recorded at most once between two of its accesses; an access to a page only checks whether the page is
-//! recorded. CFLRU and AD-LRU need the position of pages even when unfiltered, so they give all pages an age, and
-//! record the pages that searches have skipped in the same way.
+//! A page is recorded at most once between two accesses to it. Each access to a page only checks whether the page is
+//! recorded. CFLRU and AD-LRU need the positions of pages even without GCaR. They therefore give an age to every
+//! page, and record the pages that searches have skipped in the same way.
 //!
 //! # Costs
 //!
@@ -80,8 +81,8 @@ use super::policy::{DeviceView, Skip};
 use super::PageId;
 use crate::units::ChipId;
 
-/// Pages in `N` classes, each in the order of last access. If a policy requires it, the pages of a class are also on
-/// a list for each chip.
+/// Pages in `N` classes, each in the order of last access. In the classes that are listed, each page is also on a
+/// list of the pages of its chip.
 #[derive(Clone, Debug)]
 pub(super) struct AgeIndex<const N: usize> {
     /// Ages of the pages, with one set per class. Pages in flight have an age but are in no set.
@@ -101,7 +102,8 @@ impl<const N: usize> AgeIndex<N> {
         }
     }
 
-    /// Creates an index in which only these classes can be searched and iterated as a whole, not only chip by chip.
+    /// Restricts the classes that can be searched and iterated as a whole. The other classes can only be searched
+    /// chip by chip.
     pub fn by_age(self, is_by_age: [bool; N]) -> AgeIndex<N> {
         AgeIndex { is_by_age, ..self }
     }
@@ -209,8 +211,8 @@ impl<const N: usize> AgeIndex<N> {
         self.ages.page_at(age)
     }
 
-    /// Returns, for each chip and for the pages without a chip, the age of the least recent page of
-    /// a class; the largest number if there is no page. The class must have lists.
+    /// Returns the age of the least recent page of each list of a class: one list per chip, then the list of pages
+    /// without a chip. An empty list has the largest number instead. The class must have lists.
     #[inline]
     pub fn heads(&self, class: usize) -> &[u32] {
         self.lists.heads(class)
@@ -222,8 +224,8 @@ impl<const N: usize> AgeIndex<N> {
         self.lists.mark_changed(class, list);
     }
 
-    /// Calls `update` with the number and the head of each list that has another head, or was
-    /// [marked](AgeIndex::mark_changed), since the last call.
+    /// Calls `update` for each list of a class whose head has changed, or that was [marked](AgeIndex::mark_changed),
+    /// since the last call. The arguments are the number of the list and its head.
     #[inline]
     pub fn take_changed(&mut self, class: usize, update: impl FnMut(usize, u32)) {
         self.lists.take_changed(class, update);
@@ -234,14 +236,13 @@ impl<const N: usize> AgeIndex<N> {
         self.ages.iter_oldest_first(class)
     }
 
-    /// Returns the pages of a chip, of a class with lists, from the least recent to the most
-    /// recent.
+    /// Returns the pages of one list of a class from the least recent to the most recent. The class must have lists.
     pub fn iter_chip(&self, class: usize, list: usize) -> impl Iterator<Item = PageId> + '_ {
         self.lists.iter_oldest_first(class, list)
     }
 
-    /// Returns the least recent page of a class that `skip` does not pass over, and the number of entries that a scan
-    /// reads. If `skip` passes over pages, the class must have lists.
+    /// Returns the least recent page of a class that `skip` does not exclude, and the number of entries that a scan
+    /// would read to find it. If `skip` can exclude pages because of their chips, the class must have lists.
     #[inline]
     pub fn oldest_not(
         &self,
@@ -258,7 +259,7 @@ impl<const N: usize> AgeIndex<N> {
         }
     }
 
-    /// Searches the list of each chip for the least recent page that neither `skip` nor `passed_over` passes over.
+    /// Searches the list of each chip for the least recent page that neither `skip` nor `passed_over` excludes.
     #[cold]
     pub fn search(
         &self,

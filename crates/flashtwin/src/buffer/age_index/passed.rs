@@ -36,7 +36,8 @@ impl Passed {
         self.mark.is_some()
     }
 
-    /// Whether no noted page can be evicted: all are in flight, if searches skip no chips.
+    /// Whether no recorded page is on the list of a chip. If searches skip no chips, all recorded pages are then in
+    /// flight.
     #[inline(always)]
     pub fn are_in_flight(&self) -> bool {
         self.chips.is_empty(0)
@@ -48,7 +49,7 @@ impl Passed {
         self.holds_any() && self.chips.holds(page)
     }
 
-    /// Returns the least recent page that is not recorded, of the list whose least recent page is `oldest`.
+    /// Returns the least recent page of a list that is not recorded. `oldest` is the least recent page of that list.
     #[inline(always)]
     pub fn next(&self, oldest: Option<PageId>, links: &Links) -> Option<PageId> {
         match self.mark {
@@ -96,8 +97,8 @@ impl Passed {
         }
     }
 
-    /// Whether a recorded page that is older than `found` is skipped because of its chip. If
-    /// `found` is `None` or not recorded, all recorded pages are considered.
+    /// Whether `skip` excludes, because of its chip, a recorded page that is older than `found`. If `found` is `None`
+    /// or not recorded, all recorded pages are considered.
     pub fn passes_over_for_chip(
         &self,
         device: &dyn DeviceView,
@@ -116,8 +117,8 @@ impl Passed {
         self.chips.follow(ages);
     }
 
-    /// Returns the least recent page that `skip` does not pass over, of the list whose least recent page is `oldest`.
-    /// Calls `age` for each page that it records, which must then have an age.
+    /// Returns the least recent page of a list that `skip` does not exclude. `oldest` is the least recent page of
+    /// that list. Records each page that it skips, after calling `age`, which must ensure that the page has an age.
     pub fn oldest_not(
         &mut self,
         device: &dyn DeviceView,

@@ -81,7 +81,7 @@ fn check(index: &AgeIndex<3>, naive: &[(PageId, usize, Shelf)]) {
     }
 }
 
-/// Checks that the heads `known` are right once the changes have been applied to them.
+/// Checks that the heads in `known` are correct after the changes of the lists have been applied to them.
 fn check_changes(index: &mut AgeIndex<3>, known: &mut [[u32; 3]; 3]) {
     for (class, known) in known.iter_mut().enumerate() {
         index.take_changed(class, |list, head| known[list] = head);

@@ -6,8 +6,9 @@
 //! size 1:  B0 - B5            largest: B2
 //! ```
 //!
-//! A node that loses pages but keeps its recency would have to be inserted in the middle of another list. Such nodes
-//! are few; they are in a heap until they become the most recent of their size.
+//! A node that loses a page keeps its recency. In the list of its new size it would have to be inserted in the
+//! middle. Such nodes are few. They are kept in a heap until their next access makes them the most recent node of
+//! their size.
 
 use super::{Heaps, NodeId, NONE};
 use crate::buffer::PageId;
@@ -47,8 +48,8 @@ pub struct BySize {
     filled: Vec<u64>,
     /// The entry of each node.
     entries: Vec<Entry>,
-    /// Nodes that have lost pages, ordered by size (largest first), then by recency (least recent
-    /// first).
+    /// Nodes that have lost pages. The node with the most pages is first; among nodes of equal size, the least
+    /// recent.
     shrunk: Heaps<(u32, u64)>,
     clock: u64,
 }

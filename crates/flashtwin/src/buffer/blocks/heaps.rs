@@ -104,14 +104,14 @@ impl<K: Ord + Copy> Heaps<K> {
         put(entries, at, entry);
     }
 
-    /// Calls `below` for the entries of a heap, starting with the least. The children of an entry,
-    /// whose keys are not less, are visited only if `below` returned true for the entry.
+    /// Calls `below` for entries of a heap, starting with the least. The children of an entry have keys that are not
+    /// less than the key of that entry. They are visited only if `below` returned true for the entry.
     #[inline]
     pub fn walk(&self, heap: usize, mut below: impl FnMut(K, NodeId) -> bool) {
         walk_from(&self.heaps[heap], 0..1, &mut below);
     }
 
-    /// Returns the least key whose node is not skipped, and the node.
+    /// Returns the least key among the nodes for which `passed_over` returns false, and the node with that key.
     pub fn first_but(
         &self,
         heap: usize,

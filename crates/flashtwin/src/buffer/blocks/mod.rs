@@ -6,8 +6,9 @@
 //!                           +-> page <-> page <-> page      (offset of each in its block)
 //! ```
 //!
-//! A node exists as long as the policy needs it, usually while a page of its block is cached. Nodes are small, reused
-//! numbers of the same type as pages, so that [`super::List`] can order them, too.
+//! A node exists as long as the policy needs it, usually while a page of its block is cached. The numbers of nodes
+//! are small and reused. They have the same type as the numbers of pages, so that [`super::List`] can order nodes,
+//! too.
 
 mod by_size;
 mod heaps;
@@ -82,7 +83,7 @@ parameters! {
 }
 
 const NONE: u32 = u32::MAX;
-/// Stored in place of the next node, if a node is in no hash chain.
+/// Value of `next` of a node that is in no hash chain.
 const APART: u32 = u32::MAX - 1;
 
 /// A node of the table.
@@ -91,7 +92,7 @@ pub type NodeId = PageId;
 #[derive(Clone, Debug)]
 struct Node<T> {
     number: u32,
-    /// Next node of the hash chain or, for a free node, of the list of free nodes.
+    /// Next node in the hash chain. For a free node: next node in the list of free nodes.
     next: u32,
     first_page: u32,
     pages: u32,
@@ -155,8 +156,8 @@ impl<T: Default> BlockTable<T> {
         }
     }
 
-    /// Whether `blocks` blocks, each charged for all its pages, and `others` further pages exceed
-    /// the buffer. A single block is always allowed.
+    /// Whether `blocks` blocks and `others` pages outside blocks exceed the buffer, if each block is charged for all
+    /// its pages. A single block never exceeds it.
     fn exceed(&self, blocks: u32, others: u32) -> bool {
         let pages = u64::from(blocks) * u64::from(self.setup.pages_per_block) + u64::from(others);
         self.len > 0 && pages > u64::from(self.setup.capacity)
@@ -167,13 +168,13 @@ impl<T: Default> BlockTable<T> {
         self.blocking.block_of(lpn).0
     }
 
-    /// Whether inserting the page would start a new block for which there is no room.
+    /// Whether the block of a page has no node yet, and there is no room for another block.
     pub fn lack_room_for(&self, lpn: Lpn) -> bool {
         self.exceed(self.len + 1, 0) && self.find_for(lpn).is_none()
     }
 
-    /// Whether the blocks, charged for all their pages, leave no room for `others` pages outside
-    /// blocks.
+    /// Whether `others` pages outside blocks do not fit into the buffer beside the blocks, each charged for all its
+    /// pages.
     pub fn lack_room_beside(&self, others: u32) -> bool {
         self.exceed(self.len, others)
     }
@@ -224,8 +225,8 @@ impl<T: Default> BlockTable<T> {
         node
     }
 
-    /// Adds a node that is in no hash chain and so cannot be found by its number. All nodes of a
-    /// table must be of this kind, or none.
+    /// Adds a node that is in no hash chain, so that [`Self::find`] does not find it. The nodes of a table are either
+    /// all of this kind, or none is.
     pub fn add_apart(&mut self, number: u32) -> NodeId {
         self.place(number, APART)
     }
@@ -255,7 +256,7 @@ impl<T: Default> BlockTable<T> {
         PageId(id)
     }
 
-    /// Doubles the number of hash chains once there are as many nodes as chains.
+    /// Doubles the number of hash chains. Called when there are as many nodes as chains.
     #[cold]
     fn grow(&mut self) {
         let mut at_hand: Vec<u32> = Vec::with_capacity(self.len as usize);
@@ -397,7 +398,7 @@ impl<T: Default> BlockTable<T> {
         })
     }
 
-    /// Removes all pages from a node, which remains, and adds them to the victims in ascending order.
+    /// Moves all pages of a node to the victims, in ascending order. The node remains, without pages.
     pub fn evict_pages(&mut self, node: NodeId, out: &mut Eviction) {
         let mut at = self.nodes[node.0 as usize].first_page;
         while at != NONE {
@@ -446,8 +447,8 @@ impl<T: Default> BlockTable<T> {
             .then(|| ChipId((self.number(node) % chips) as u16))
     }
 
-    /// Whether a victim search skips a block: one of its pages is in flight or, with GCaR, its chip
-    /// is in GC (D-13). Sets `skipped` in the second case.
+    /// Whether a victim search skips a block: a page of the block is in flight, or GCaR regards the block as being on
+    /// a chip in GC (D-13). In the second case `skipped` is set.
     #[inline]
     pub fn passed_over(
         &self,
@@ -471,7 +472,7 @@ impl<T: Default> BlockTable<T> {
     /// Whether a page of the block is in flight.
     #[inline]
     pub fn in_flight(&self, device: &dyn DeviceView, node: NodeId) -> bool {
-        // The pages inserted last are met first.
+        // Pages in flight are most likely among the pages inserted last, which the iterator returns first.
         device.pages_in_flight() > 0 && self.pages_of(node).any(|page| device.in_flight(page))
     }
 

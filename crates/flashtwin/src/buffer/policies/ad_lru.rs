@@ -1,11 +1,14 @@
 //! AD-LRU: evicts clean pages first, and first those referenced once (Jin et al. 2012).
 //!
-//! Lc holds pages referenced once, Lh those referenced again; each list records its least recent
-//! clean page, FC. A new page enters Lc. A page that is hit moves to the most recent end of Lh, and
-//! its cold flag is cleared. The victim comes from Lc if Lc holds more than min_lc pages, otherwise
-//! from Lh. If the list has a clean page, the victim is FC. If all its pages are dirty, the search
-//! starts at the least recent page: a page whose cold flag is set is the victim; any other page
-//! gets the flag and moves to the most recent end of the same list.
+//! The list Lc holds pages referenced once, the list Lh pages referenced again. FC is the least recent clean page of
+//! a list.
+//!
+//! - A new page enters Lc.
+//! - A page that is hit moves to the most recent end of Lh, and its cold flag is cleared.
+//! - The victim is taken from Lc if Lc holds more than min_lc pages, otherwise from Lh.
+//! - If that list has a clean page, the victim is FC.
+//! - If all its pages are dirty, the search starts at the least recent page. A page whose cold flag is set is the
+//!   victim. Any other page gets the flag and moves to the most recent end of its list.
 //!
 //! If GCaR filters the policy, the search for a clean page proceeds from FC towards the most recent
 //! end.
@@ -70,7 +73,7 @@ const LC: usize = 0;
 /// Index of Lh, the list of pages referenced again.
 const LH: usize = 1;
 
-/// Pages of Lc or Lh that GCaR's searches have passed over, and the clean ones among them.
+/// Pages of one list, Lc or Lh, that GCaR's searches have passed over, and the clean pages among them.
 #[derive(Clone, Debug)]
 struct Past {
     /// Ages of all pages of the list.
@@ -119,14 +122,14 @@ impl Page {
 pub struct AdLru {
     min_lc: usize,
     all: Lists<2>,
-    /// The clean pages of each list in the same order.
+    /// The clean pages of each list, in the order of that list.
     clean: Lists<2>,
     past: [Past; 2],
     pages: Vec<Page>,
 }
 
 impl AdLru {
-    /// Creates the policy. Pages of Lc are evicted only while Lc holds more than `min_lc` pages.
+    /// Creates the policy with empty lists.
     pub fn new(setup: &Setup) -> AdLru {
         AdLru {
             min_lc: Parameters::of(&setup.settings).min_lc.0 as usize,
@@ -178,7 +181,8 @@ impl AdLru {
         state
     }
 
-    /// Returns FC, or the next clean page after it that is not skipped. Counts the entries from FC to that page.
+    /// Returns FC, or the first clean page after it that `skip` does not exclude. Adds to `out` the number of entries
+    /// from FC to the returned page.
     fn clean_victim(
         &mut self,
         list: usize,
@@ -200,7 +204,8 @@ impl AdLru {
         found
     }
 
-    /// Returns the least recent page that is not skipped. Counts the entries from the least recent end to that page.
+    /// Returns the least recent page that `skip` does not exclude. Adds to `out` the number of entries from the least
+    /// recent end to that page.
     fn oldest_not(
         &mut self,
         list: usize,
@@ -234,7 +239,8 @@ impl AdLru {
         }
         let mut looked = out.inspected;
         loop {
-            // The number of inspected entries: the skipped pages, which are older than the page found, and that page.
+            // Inspected entries: the pages that the search moved, the pages that it skipped, and the page that it
+            // found.
             out.inspected = looked;
             let page = self.oldest_not(list, device, skip, out)?;
             if self.pages[page.0 as usize].cold {
@@ -286,7 +292,7 @@ impl Policy for AdLru {
         if !std::mem::take(&mut state.dirty) {
             return;
         }
-        // Insert the page into the clean list just above the next older clean page.
+        // Insert the page into the clean list directly above the next older clean page of `all`.
         let links = self.all.links();
         let older = std::iter::successors(links.older(page), |&p| links.older(p))
             .find(|&p| !self.pages[p.0 as usize].dirty);

@@ -1,16 +1,18 @@
 //! ARC: hits in the ghost lists balance recency against frequency (Megiddo and Modha, FAST 2003, Fig. 4).
 //!
-//! T1 holds pages referenced once recently, T2 those referenced more often; B1 and B2 remember evicted pages. p is
-//! the target size of T1, c the size of the buffer. L1, which is T1 and B1, has at most c pages, all four lists 2c. A
-//! hit in T1 or T2 moves the page to the most recent end of T2. On a miss:
+//! T1 holds pages referenced once recently, T2 pages referenced more often. B1 and B2 remember the pages that were
+//! evicted from T1 and T2. The target size of T1 is p; the size of the buffer is c. T1 and B1 together, called L1,
+//! have at most c pages. All four lists together have at most 2c pages. A hit in T1 or T2 moves the page to the most
+//! recent end of T2. A miss depends on the list that remembers the page:
 //!
-//! - A page in B1: p grows by max(1, |B2|/|B1|), and the page goes to T2.
-//! - A page in B2: p shrinks by max(1, |B1|/|B2|), and the page goes to T2.
-//! - Any other page goes to T1. If L1 is full, B1 forgets its oldest page; otherwise, if all four lists are full, B2
-//!   does.
+//! - B1: p grows by max(1, |B2|/|B1|), and the page enters T2.
+//! - B2: p shrinks by max(1, |B1|/|B2|), and the page enters T2.
+//! - None: the page enters T1. If L1 is full, B1 forgets its oldest page. If L1 is not full, but all four lists
+//!   together are, B2 forgets its oldest page.
 //!
-//! The victim is the least recent page of T1 if |T1| > p, or if |T1| = p and the page was in B2; otherwise the least
-//! recent page of T2. It is remembered in B1 or B2. If T1 alone fills the buffer, its page is evicted without being
+//! The victim is the least recent page of T1 if |T1| > p, or if |T1| = p and B2 remembered the incoming page.
+//! Otherwise it is the least recent page of T2. A victim of T1 is remembered in B1, a victim of T2 in B2. There is
+//! one exception: if T1 alone fills the buffer and no list remembered the incoming page, the victim is not
 //! remembered.
 
 use crate::buffer::age_index::AgedLists;
@@ -92,8 +94,8 @@ impl Arc {
         }
     }
 
-    /// Adapts p and the ghost lists to a miss: cases II, III and IV of the algorithm, without REPLACE. Returns the
-    /// list that remembered the page.
+    /// Adapts p and the ghost lists to a miss. This covers the cases II, III and IV of the algorithm, without its
+    /// step REPLACE. Returns the ghost list that remembered the page.
     fn arrives(&mut self, lpn: Lpn) -> Option<usize> {
         if let Some(known) = self.incoming.known(lpn) {
             return known;

@@ -1,11 +1,13 @@
 //! BPAC-R: ranks hot pages individually, and the others by block (after Wu, Eckart, He, MSST 2010).
 //!
-//! A reconstruction: the existence of two lists, and the criterion that splits them, are published (CBM section
-//! II.D); the formulas are ours. Pages enter a page list P, most recent first, and return to its head when they are
-//! written again. While P has more than L_P pages, its least recent page moves to the cluster of its block, which
-//! becomes the most recent one in the list K. The victim is chosen among the clusters that have received no page for
-//! more than A page writes: the one with the most pages, of equals the least recent. Without such clusters it is the
-//! least recent cluster; without clusters, the least recent page.
+//! This policy is a reconstruction. Two facts are published (CBM section II.D): there are two lists, and a criterion
+//! splits them. The formulas are ours. Pages enter a page list P, most recent first, and return to its head when they
+//! are written again. If P has more than L_P pages, its least recent page moves to the cluster of its block. The
+//! cluster then becomes the most recent one in the list K.
+//!
+//! A cluster is *grown* if it has received no page for more than A page writes. The victim is the grown cluster with
+//! the most pages, and of equals the least recent one. Without grown clusters, the victim is the least recent
+//! cluster. Without any cluster, it is the least recent page.
 //!
 //! ```text
 //! P   12 - 1            most recent first, at most L_P pages
@@ -13,11 +15,11 @@
 //! ```
 //!
 //! L_P and A adapt after every C page writes, where C is the size of the buffer. L_P becomes the distance that covers
-//! 90 % of the rewrites of a page, limited to 0.1 C to 0.9 C. A becomes the distance that covers 90 % of the moves of
-//! pages into a cluster that has pages. Then the weight of old distances is halved. A distance larger than the buffer
-//! counts as C.
+//! 90 % of the rewrites of a page, limited to 0.1 C to 0.9 C. A becomes the distance that covers 90 % of the cases in
+//! which a page moves to a cluster that already has pages. After each adaptation, the weight of the recorded
+//! distances is halved. A distance larger than the buffer counts as C.
 //!
-//! `cache_reads`: a read is handled, and counted, as a write. Without it reads change nothing.
+//! With `cache_reads`, a read is handled and counted as a write. Without it, reads change nothing.
 
 use crate::buffer::blocks::{
     BlockParameters, BlockRoom, BlockTable, BySize, FilteredParameters, NodeId, ReadParameters,
@@ -228,7 +230,7 @@ impl Bpac {
         }
     }
 
-    /// Makes a page the most recent of P. Pages for which P then has no room move to clusters.
+    /// Makes a page the most recent one of P. Pages in excess of the length of P move to clusters.
     fn push(&mut self, page: PageId) {
         self.p.push_newest(page);
         self.written[page.0 as usize].0 = self.now;
@@ -350,7 +352,7 @@ impl Policy for Bpac {
     }
 
     fn lacks_room(&self, _incoming: &Access) -> bool {
-        // The page itself enters P; another page then moves to a cluster, which may be a new one.
+        // The incoming page enters P. A page of P may then move to a cluster, possibly to a new one.
         self.room == BlockRoom::Whole && self.clusters.lack_room_beside(self.p.len() as u32 + 1)
     }
 
@@ -385,7 +387,7 @@ impl Policy for Bpac {
         skip: Skip,
         out: &mut Eviction,
     ) -> bool {
-        // The access that needs room already counts.
+        // The access that needs room counts as a page write already.
         self.find_grown(self.now + 1);
         match self.choose(device, skip, out) {
             Some(Victim::Cluster(node)) => {

@@ -1,16 +1,20 @@
 //! BPLRU: recency of blocks, whole blocks as victims (Kim, Ahn, FAST 2008).
 //!
-//! A hit or insertion moves the block to the most recent end. Compensation: a block written completely and in order
-//! moves to the least recent end. The victim is the least recent block except the one accessed now, unless that is
-//! the only one; all its pages are evicted. Padding: the missing pages are read from flash, and the block is written
-//! as a whole; a block without dirty pages is dropped (D-6).
+//! A hit or an insertion moves the block to the most recent end of the list. The victim is the least recent block,
+//! with all its pages. The block that is being accessed is a victim only if there is no other block. Two parameters
+//! change this:
+//!
+//! - Compensation: a block that was written completely and in order moves to the least recent end.
+//! - Padding: the missing pages of a victim are read from flash, and the block is written as a whole. A block without
+//!   dirty pages is dropped instead (D-6).
 //!
 //! ```text
 //! most recent  B3 - B0 - B7 - | - B2 - B5  least recent
 //!                 list            complete blocks, the last one first
 //! ```
 //!
-//! `cache_reads`: reads move their block as writes do. Without it reads neither move blocks nor enter the buffer.
+//! With `cache_reads`, a read moves its block as a write does. Without it, reads neither move blocks nor enter the
+//! buffer.
 
 use crate::buffer::age_index::AgeIndex;
 use crate::buffer::blocks::{
@@ -77,7 +81,7 @@ most recent [ B2{8,9}  B0{0,1}  B1{5} ] least recent -> victim
 
 #[derive(Clone, Debug, Default)]
 struct Block {
-    /// Number of consecutive writes from offset 0 on.
+    /// Number of consecutive writes, starting at offset 0 of the block.
     run: u32,
     /// Whether the block has been written completely and in order.
     done: bool,
@@ -91,10 +95,9 @@ pub struct Bplru {
     cache_reads: bool,
     room: BlockRoom,
     list: List,
-    /// Blocks written completely and in order. The last of them is at the least recent end.
+    /// Blocks written completely and in order. The block completed last is at the least recent end.
     done: List,
-    /// The list, divided by chip. Exists only if GCaR filters the policy and each block is on one
-    /// chip.
+    /// The blocks of `list`, divided by chip. Exists only if GCaR filters the policy and each block is on one chip.
     by_chip: Option<AgeIndex<1>>,
 }
 
@@ -131,7 +134,8 @@ impl Bplru {
         }
     }
 
-    /// Inserts a block, which is in no list, at the position that an access at `offset` gives it.
+    /// Inserts a block that is in no list. Its position depends on the access: a write that completes the block in
+    /// order puts it into `done`, any other access puts it at the most recent end.
     #[inline]
     fn place(&mut self, node: NodeId, offset: u32, write: bool) {
         let whole = (self.parameters.compensation).then_some(self.blocks.setup().pages_per_block);
@@ -176,7 +180,8 @@ impl Bplru {
         None
     }
 
-    /// Searches the nodes of each chip for the least recent one that `skip` does not pass over.
+    /// Searches the list of each chip for the least recent block that is not `current`, not in flight, and not
+    /// excluded by `skip`.
     #[cold]
     fn search(
         &self,
@@ -193,7 +198,8 @@ impl Bplru {
         found
     }
 
-    /// Adds the pages of `block` that are not among the victims as padding, to be read from flash.
+    /// Adds the missing pages of `block` as padding: those that are not among the victims and must be read from
+    /// flash.
     fn pad(&self, block: u32, out: &mut Eviction) {
         let setup = self.blocks.setup();
         let mut cached = out

@@ -1,24 +1,25 @@
 //! CBM: buffers random writes by page and sequential ones by block, and considers the read cache (Wei, Chen, Yang,
 //! MSST 2014, section III).
 //!
-//! The write buffer has a page region PR, a list of pages by recency, and a block region BR, a list of blocks by
-//! popularity (write requests that accessed the block). A written page enters PR, or BR if its block is there. Once
-//! PR holds THR pages of a block, they all move to BR. The victim is the least popular block of BR, of equals the one
-//! with the most pages, then the one written least recently. If BR is empty, the least recent page of PR is evicted
-//! with all pages of its block. The block written now is skipped unless it is the only one. Merge-on-flush: if more
-//! dirty pages are evicted than clean pages of the block are in the read cache, and there are any, these are written
-//! together.
+//! The write buffer has a page region PR and a block region BR. PR is a list of pages by recency. BR is a list of
+//! blocks by popularity, which is the number of write requests that accessed the block. A written page enters PR, or
+//! BR if its block is there. Once PR holds THR pages of a block, all pages of the block move to BR.
+//!
+//! The victim is the least popular block of BR; of equals, the one with the most pages, then the one written least
+//! recently. If BR is empty, the least recent page of PR is evicted with all pages of its block. The block that is
+//! being written is a victim only if there is no other block. Merge-on-flush: clean pages of the victim block in the
+//! read cache are written together with it, if the victim block has more dirty pages than there are such clean pages.
 //! ```text
 //! PR  20 - 16 - 8 - 0            most recent ... least recent
 //! BR  B3 pop2 - B1 pop2          most popular ... victim
 //! RC  6                          read cache, LRU, managed by the buffer
 //! ```
 //!
-//! THR starts at 2. It doubles, to at most N, each time BR has grown and takes more than theta of the write buffer.
-//! THR halves, to at least the floor, when an eviction finds BR empty (D-20). Blocks that have THR pages in PR then
-//! move when their next page arrives, or immediately with `migrate = "scan"` (D-222). With a share for BR, victims
-//! come from PR until BR takes more than this share (D-206). Reads change nothing; reads that miss bypass the write
-//! buffer.
+//! THR starts at 2. Each time BR has grown and takes more than theta of the write buffer, THR doubles, to at most N.
+//! Each time an eviction finds BR empty, THR halves, to at least the floor (D-20). A block that then has THR pages in
+//! PR moves to BR when its next page arrives, or immediately with `migrate = "scan"` (D-222). With a share for BR,
+//! victims are taken from PR until BR takes more than this share (D-206). Reads change nothing. Reads that miss
+//! bypass the write buffer.
 
 use crate::buffer::blocks::{BlockParameters, BlockTable, FilteredParameters, Heaps, NodeId};
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make};
@@ -29,7 +30,7 @@ use crate::component::{source, Provenance};
 use crate::units::Lpn;
 
 words! {
-    /// When blocks of PR are compared with a threshold that has fallen.
+    /// Time at which the blocks of PR are compared with a threshold that has been lowered.
     enum Migrate {
         /// Each block is compared when its next page is inserted.
         Write = "write",
@@ -125,7 +126,8 @@ struct Block {
     clean: u32,
 }
 
-/// Rank in the block region, the victim's first: popularity, fewer pages, last write.
+/// Rank of a block in the block region: popularity, complement of the number of pages, time of the last write. The
+/// victim has the least rank.
 type Rank = (u32, u32, u64);
 
 /// Cooperative buffer management.
@@ -134,8 +136,9 @@ pub struct Cbm {
     parameters: Parameters,
     /// Every block with a page in the write buffer or in the read cache.
     blocks: BlockTable<Block>,
-    /// The pages of PR, and pages of BR that were in PR before. The latter stay until a search encounters them, or
-    /// until they are evicted: removing all pages of a moving block would access scattered memory.
+    /// The pages of PR, and pages of BR that were in PR before. The pages of BR are removed when a search encounters
+    /// them, or when they are evicted. To remove all pages of a block when it moves to BR would access scattered
+    /// memory.
     pr: List,
     br: Heaps<Rank>,
     br_pages: u32,
@@ -143,8 +146,8 @@ pub struct Cbm {
     clean: Vec<u64>,
     threshold: u32,
     writes: u64,
-    /// The block of the page that is about to be inserted. Its node stays even without pages until then, because the
-    /// paper looks up the block when the access arrives (D-163).
+    /// The block of the page that is about to be inserted. Its node is kept until the insertion even if it has no
+    /// pages, because the paper looks up the block when the access arrives (D-163).
     arriving: Option<NodeId>,
 }
 
@@ -191,7 +194,7 @@ impl Cbm {
         (block.popularity, !self.blocks.pages(node), block.written)
     }
 
-    /// Updates the rank of a block in BR. If the rank has only risen, the update may be left to the next search.
+    /// Updates the rank of a block in BR, unless the rank has only risen. In that case the next search updates it.
     fn rank(&mut self, node: NodeId) {
         let rank = self.rank_of(node);
         if self.br.key_of(node).is_none_or(|key| rank < key) {
@@ -199,7 +202,7 @@ impl Cbm {
         }
     }
 
-    /// Returns the first block of BR that is not skipped, and the number of blocks before it.
+    /// Returns the first block of BR for which `passed_over` returns false, and the number of blocks before it.
     fn first_of_br(
         &mut self,
         passed_over: &mut dyn FnMut(&Self, NodeId) -> bool,
@@ -230,8 +233,8 @@ impl Cbm {
         }
     }
 
-    /// Moves the blocks that have THR pages in PR to BR, in the order of their least recent pages. THR may double
-    /// meanwhile.
+    /// Moves all blocks that have THR pages in PR to BR, in the order of their least recent pages. Each move makes BR
+    /// grow, so THR may double in between.
     fn migrate_all(&mut self) {
         let mut next = self.pr.oldest();
         while let Some(page) = next {
@@ -257,7 +260,8 @@ impl Cbm {
         &mut self.clean[start..start + words]
     }
 
-    /// Removes a node if its block has no pages and none is about to be inserted.
+    /// Removes a node if its block has no page in the write buffer or read cache, and no page of it is about to be
+    /// inserted.
     fn drop_if_empty(&mut self, node: NodeId) {
         let empty = self.blocks.pages(node) == 0 && self.blocks[node].clean == 0;
         if empty && self.arriving != Some(node) {
@@ -273,7 +277,7 @@ impl Cbm {
         }
     }
 
-    /// Returns the node whose pages are evicted: neither `current` nor a skipped one.
+    /// Returns the node whose pages are evicted. It is not `current`, and the search does not skip it.
     fn choose(
         &mut self,
         device: &dyn DeviceView,
@@ -303,7 +307,8 @@ impl Cbm {
         }
     }
 
-    /// Returns the block of the least recent page of PR that is not skipped.
+    /// Returns the block of the least recent page of PR for which `passed_over` returns false. Removes pages of BR
+    /// from the list of PR that it encounters.
     fn first_of_pr(
         &mut self,
         inspected: &mut u64,
@@ -348,8 +353,7 @@ impl Cbm {
         }
     }
 
-    /// Adds clean pages to the victims: those that the read cache holds of the block `node`, which
-    /// is being evicted.
+    /// Adds the clean pages of `node` that are in the read cache to the pages to write. The block is being evicted.
     fn merge(&mut self, node: NodeId, out: &mut Eviction) {
         let block = self.blocks.number(node);
         let n = self.blocks.setup().pages_per_block;

@@ -1,13 +1,16 @@
 //! CCF-LRU: cold clean pages are evicted first (Li et al. 2009).
 //!
-//! Two recency lists: CCL holds cold clean pages, ML all others; a page is cold if it was referenced once. A page
-//! read on a miss enters CCL, a written one ML, both cold. A hit moves the page to the most recent end of ML, not
-//! cold.
+//! There are two recency lists: CCL holds the cold clean pages, ML all other pages. A page is cold if it was
+//! referenced once. A page that is read on a miss enters CCL, a page that is written on a miss enters ML. Both are
+//! cold then. A hit moves the page to the most recent end of ML, and the page is no longer cold.
 //!
-//! The victim is the least recent page of CCL. If CCL is empty, the search starts at the least recent page of ML: a
-//! cold page is the victim; a dirty one becomes cold and moves to the most recent end of ML; a clean one becomes cold
-//! and moves to the most recent end of CCL. Pages just moved to CCL are victims only once ML is empty: then the least
-//! recent page of CCL is.
+//! The victim is the least recent page of CCL. If CCL is empty, the search starts at the least recent page of ML:
+//!
+//! - A cold page is the victim.
+//! - A dirty page becomes cold and moves to the most recent end of ML.
+//! - A clean page becomes cold and moves to the most recent end of CCL.
+//!
+//! If this empties ML, the victim is the least recent page of CCL.
 
 use crate::buffer::age_index::AgedLists;
 use crate::buffer::entry::{cost, example, Entry, Family, Make};
@@ -89,7 +92,8 @@ impl CcfLru {
         }
     }
 
-    /// Returns the victim in ML, if there is one; hot clean pages before it move to CCL.
+    /// Returns the victim in ML, if there is one. Clean pages that the search finds before the victim, and that are
+    /// not cold, move to CCL.
     fn search_ml(
         &mut self,
         device: &dyn DeviceView,

@@ -1,17 +1,18 @@
 //! CDA-GC: pages of chips in GC stay longer, and hot and cold pages go to different blocks (CDA-GC section 3,
 //! Algorithms 1 and 2, Figs 5 to 8).
 //!
-//! Stager: one LRU list. The victim is the first page not related to GC among at most `test_num` entries, from
-//! `test_entry` towards the most recent end; `test_entry` then becomes the entry after it. If there is none, the
-//! victim is the least recent page, and `test_entry` becomes the entry at which the search stopped (D-17). After
-//! `cycle_num` searches `test_entry` is the least recent end again. A page is related to GC if the chip of its flash
-//! copy collects, or will soon, because its free blocks are at the trigger and its open blocks nearly full (D-16).
+//! Stager: one LRU list. A search for the victim starts at `test_entry` and inspects at most `test_num` entries
+//! towards the most recent end. The victim is the first page that is not related to GC. `test_entry` then becomes the
+//! entry after it. If there is no such page, the victim is the least recent page, and `test_entry` becomes the entry
+//! at which the search stopped (D-17). After `cycle_num` searches, `test_entry` is the least recent end again.
 //!
-//! Dispatcher: a write makes its page hot if the page was written since the filter's last reset; hot pages are
+//! A page is related to GC if the chip of its flash copy collects or will do so soon. A chip will collect soon if its
+//! number of free blocks is at the trigger and its open blocks are nearly full (D-16).
+//! Dispatcher: a write makes its page hot if the page was written since the filter's last reset. Hot pages are
 //! written to a separate open block. A reset of the filter makes every page cold (D-18). With `hot_at = "write-back"`
 //! the filter is queried again when the page is written back (D-221).
 //!
-//! Filtered by GCaR, pages on chips in GC are victims only if there are no others.
+//! If GCaR filters the policy, a page on a chip in GC is a victim only if there is no other candidate.
 
 use crate::buffer::bloom::{Filter, FilterParameters};
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make, PAGES};
@@ -243,7 +244,8 @@ struct Search {
 struct Dispatcher {
     filter: Filter,
     hot_at: HotAt,
-    /// For each page, the filter's epoch in which it was found hot, and its logical page.
+    /// For each page, the epoch of the filter in which the page was found hot (0 if it was not), and its logical
+    /// page.
     hot_in: Vec<(u32, Lpn)>,
     hot_writes: u64,
 }
@@ -317,7 +319,8 @@ impl CdaGc {
         }
     }
 
-    /// Called before the page is moved or removed in the list.
+    /// Called before the page is moved in the list, or removed from it. Moves the start of the next search if it is
+    /// at this page.
     #[inline]
     fn leave(&mut self, page: PageId) {
         if let Some(stager) = &mut self.stager {
@@ -367,7 +370,7 @@ impl Policy for CdaGc {
             out.skipped |= search.skipped;
             victim = search.victim;
             if victim.is_none() && skip == Skip::Nothing {
-                // The least recent page, taken without a look.
+                // No entry of the search qualified, so the victim is the least recent page, which is not inspected.
                 let oldest = self.list.list().oldest();
                 victim = oldest.filter(|&page| !device.in_flight(page));
             }

@@ -1,13 +1,13 @@
 //! CFLRU: clean first within a window at the least recent end (Park et al., CASES 2006).
 //!
 //! Hits and insertions are as in LRU. The victim is the least recent clean page among the `window` least recent
-//! pages; if none of these is clean, the least recent page. Filtered by GCaR (A12), the victim is the first clean
-//! page of the window whose chip is not in GC, otherwise the first such page of the whole list, clean or dirty
-//! (D-12).
+//! pages. If all these pages are dirty, the victim is the least recent page. If GCaR filters the policy (A12), the
+//! victim is the first clean page of the window whose chip is not in GC. Without such a page it is the first page of
+//! the whole list whose chip is not in GC, clean or dirty (D-12).
 //!
-//! The window is defined by position. Its clean pages are also in a second list, so that a victim is found without a
-//! scan. A page enters the window, at its recent end, when another one leaves it, and leaves it only by a hit or an
-//! eviction.
+//! The window is defined by position. The clean pages of the window are also in a second list, so a victim is found
+//! without a scan. The window loses a page only if the page is hit or evicted. The next more recent page then enters
+//! it.
 
 use crate::buffer::age_index::{Ages, Passed};
 use crate::buffer::entry::{cost, example, example_with, Entry, Family, Make, ECR, PAGES};
@@ -102,7 +102,8 @@ pub struct Cflru {
     /// The most recent page of the window.
     boundary: Option<PageId>,
     clean_in_window: List,
-    /// Pages that GCaR's searches have skipped in the list, and among the clean pages of the window.
+    /// Pages that GCaR's searches have passed over in the whole list. `passed_clean` has those that its searches have
+    /// passed over among the clean pages of the window.
     passed: Passed,
     passed_clean: Passed,
 }
@@ -132,7 +133,7 @@ impl Cflru {
         }
     }
 
-    /// Moves pages of the working region into the window as long as there is room.
+    /// Moves pages from outside the window into it as long as the window has room.
     fn refill(&mut self) {
         if self.in_window == self.window {
             return;
@@ -149,7 +150,7 @@ impl Cflru {
         }
         self.in_window += 1;
         self.boundary = Some(page);
-        // The page that comes next.
+        // Prefetch the state of the page that enters the window next.
         if let Some(next) = self.list.newer(page) {
             prefetch(&self.pages, next.0 as usize);
             self.list.prefetch(next);
@@ -175,7 +176,8 @@ impl Cflru {
         }
     }
 
-    /// Returns the victim among the pages that `skip` does not pass over, and the entries inspected.
+    /// Returns the least recent candidate that `skip` does not exclude, and the number of inspected entries.
+    /// Candidates are the clean pages of the window, and then the whole list.
     fn choose_not(&mut self, device: &dyn DeviceView, skip: Skip) -> (Option<PageId>, u64) {
         let known = |_: &mut Ages, _| ();
         let ages = &mut self.ages;
@@ -235,7 +237,7 @@ impl Policy for Cflru {
             return;
         }
         state.0 = CLEAN;
-        // Insert the page into the clean list just above the next older clean page.
+        // Insert the page into the clean list directly above the next older clean page of the list.
         let older = std::iter::successors(self.list.older(page), |&p| self.list.older(p))
             .find(|&p| self.is_clean(p));
         self.clean_in_window.insert_newer_than(older, page);
@@ -256,7 +258,7 @@ impl Policy for Cflru {
         out: &mut Eviction,
     ) -> bool {
         let first = self.choose();
-        // Filtered, the second search starts at the least recent page again.
+        // With GCaR, the search of the whole list starts at the least recent page again.
         let again = skip != Skip::Nothing && self.clean_in_window.is_empty();
         let (found, inspected) = match first.0 {
             Some(page) if again || skip.page(device, page) => self.choose_not(device, skip),

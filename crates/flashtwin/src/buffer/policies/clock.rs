@@ -1,12 +1,13 @@
 //! CLOCK, or second chance: FIFO that passes over a page once if it was referenced since its insertion (Corbato, "A
 //! Paging Experiment with the Multics System", 1968).
 //!
-//! A hit sets the page's reference bit; a missed page enters at the newest end with the bit cleared. The search
-//! starts at the oldest page: a page with the bit set loses it and moves to the newest end; a page without it is the
-//! victim. A ring with a hand is the same list, cut at the hand.
+//! A hit sets the page's reference bit. A page that misses enters at the newest end with the bit cleared. The search
+//! for a victim starts at the oldest page. A page with the bit set loses it and moves to the newest end. The first
+//! page without the bit is the victim. A ring with a hand is equal to this list: the hand is between the newest and
+//! the oldest page.
 //!
-//! Corbato's bit is set when a page enters, since the fault that loads it is a reference; here it is cleared, as in
-//! libCacheSim and most block caches, so that a page accessed only once is evicted first.
+//! In Corbato's algorithm the bit is set when a page enters, since the fault that loads the page is a reference. Here
+//! the bit is cleared, as in libCacheSim and most block caches, so that a page accessed only once is evicted first.
 
 use crate::buffer::entry::{cost, example, Entry, Family, Make, GENERAL};
 use crate::buffer::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
@@ -48,8 +49,7 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
 /// Second chance.
 #[derive(Clone, Debug)]
 pub struct Clock {
-    /// Pages in the order of the ring: the oldest page is under the hand, the newest just behind
-    /// it.
+    /// Pages in the order of the ring. The oldest page is under the hand, the newest page just behind the hand.
     ring: Aged,
     /// For each page: its reference bit.
     referenced: Vec<bool>,

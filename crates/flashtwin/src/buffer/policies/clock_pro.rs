@@ -1,19 +1,19 @@
 //! CLOCK-Pro: hot pages, cold pages and cold pages that are no longer cached, on one clock with three hands (Jiang,
 //! Chen and Zhang, USENIX ATC 2005).
 //!
-//! The clock is stored as a list, cut open at HAND_hot: the oldest end is the position of that hand, the newest end
-//! is the list head. A hit only sets the page's reference bit. A new page is cold, in its test period, and at the
-//! list head.
+//! The clock is stored as a list that is cut open at HAND_hot. The oldest end of the list is the position of that
+//! hand, the newest end is the list head. A hit only sets the page's reference bit. A page that misses enters at the
+//! list head as a cold page in its test period.
 //!
 //! HAND_cold searches for the victim among the cold pages. A victim in its test period stays in the list as an
 //! uncached page. A page that is accessed in its test period becomes hot, and HAND_hot then makes another page cold.
-//! HAND_hot and HAND_test end the test periods of the pages that they pass. HAND_test keeps the number of uncached
-//! pages at C or less. The target number of cold pages grows by 1 for each page accessed in its test period, and
-//! shrinks by 1 for each test period that ends without an access.
+//! HAND_hot and HAND_test end the test periods of the pages that they pass. HAND_test limits the number of uncached
+//! pages to C, the size of the buffer. The target number of cold pages grows by 1 for each page that is accessed in
+//! its test period. It shrinks by 1 for each test period that ends without an access.
 //!
-//! Our decisions: hot pages fill the buffer first, as in the authors' simulator. A cold page that was accessed after
-//! its test period starts another one at the list head. If HAND_hot or HAND_test ends a test period after an access,
-//! the target does not shrink.
+//! The following is our decision. Hot pages fill the buffer first, as in the authors' simulator. A cold page that was
+//! accessed after its test period starts another test period at the list head. The target does not shrink if HAND_hot
+//! or HAND_test ends a test period in which the page was accessed.
 
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make};
 use crate::buffer::ghosts::{Ghosts, Incoming, Place};
@@ -104,7 +104,7 @@ pub struct ClockPro {
     status: Vec<Status>,
     ghosts: Ghosts,
     incoming: Incoming<bool>,
-    /// Whether a page has been evicted. From then on, new pages are cold.
+    /// Whether a page has been evicted. Pages that enter before the first eviction can be hot.
     evicted: bool,
 }
 
@@ -130,7 +130,7 @@ impl ClockPro {
         }
     }
 
-    /// Returns whether the incoming page was on the clock, and removes it from there.
+    /// Returns whether the incoming page was on the clock as an uncached page. If so, removes this entry.
     fn arrives(&mut self, lpn: Lpn) -> bool {
         if let Some(known) = self.incoming.known(lpn) {
             return known;
@@ -173,7 +173,7 @@ impl ClockPro {
         self.ghosts.remove(at);
     }
 
-    /// Ends the test period of a page on the clock.
+    /// Ends the test period of a page on the clock. Lowers the target if the page was not accessed in that period.
     fn end_test(&mut self, place: Place) {
         let accessed = match place {
             Place::Ghost(at) => {
@@ -213,7 +213,8 @@ impl ClockPro {
                 } else {
                     self.end_test(place);
                 }
-                // The hand passes the entry, which thus moves to the list head. The other hands stay where they are.
+                // The hand passes the entry, so the entry moves to the list head. The other hands keep their
+                // positions.
                 self.clock.remove(entry);
                 self.clock.push_newest(entry);
                 if demoted && self.hot == 0 {
@@ -243,7 +244,8 @@ impl ClockPro {
         }
     }
 
-    /// Runs HAND_cold to the next cold page whose reference bit is clear; `None` if `skip` excludes all cold pages.
+    /// Runs HAND_cold to the next cold page whose reference bit is clear. Returns `None` if `skip` excludes all cold
+    /// pages.
     fn run_hand_cold(
         &mut self,
         device: &dyn DeviceView,

@@ -1,10 +1,11 @@
 //! Co-Active: evicts clean pages first, and writes cold dirty pages back while a channel is idle (a reconstruction;
 //! CDA-GC sections 4.3 and 5, MQSim's advanced cache).
 //!
-//! The lists are a clean list CL and a dirty list DL. A write makes its page hot if the page was written since the
-//! filter's last reset, otherwise cold. The victim is the least recent clean page; without clean pages the least
-//! recent cold one; otherwise the least recent page. When a channel becomes idle, its least recent cold page is
-//! written back and stays, among the clean pages at the position of its last access (D-9).
+//! There is a clean list CL and a dirty list DL. A write makes its page hot if the page was written since the
+//! filter's last reset, otherwise cold. The victim is the least recent clean page. Without clean pages it is the
+//! least recent cold page, and without cold pages the least recent page. When a channel becomes idle, the least
+//! recent cold page of that channel is written back. It stays in the buffer, among the clean pages at the position of
+//! its last access (D-9).
 //!
 //! The channel of a page is the channel of its flash copy. A page without a flash copy is never
 //! written back actively.
@@ -77,15 +78,15 @@ DL [ 5c  1h  2c ]          h hot, c cold
 
 const CLEAN: usize = 0;
 const COLD: usize = 1;
-/// Class of hot dirty pages; DL consists of the cold and the hot ones.
+/// Class of hot dirty pages. The list DL consists of this class and the class of cold dirty pages.
 const HOT: usize = 2;
 
 /// Co-Active: writes cold dirty pages back while a channel is idle.
 #[derive(Clone, Debug)]
 pub struct CoActive {
     chips: u32,
-    /// Number of channels; chip c is on channel c mod channels. If each chip counts as a channel, the number of
-    /// chips.
+    /// Number of channels; chip c is on channel c mod channels. If `idle_unit` is a chip, each chip counts as a
+    /// channel.
     channels: u32,
     write_backs: u32,
     filter: Filter,

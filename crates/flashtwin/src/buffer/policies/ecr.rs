@@ -1,13 +1,13 @@
 //! ECR, ECR-epsilon, LCR: evict the page whose eviction costs least (ECR section 3).
 //!
-//! Clean-LRU holds the clean pages of all chips; each chip has a list of its dirty pages. The victim is the least
-//! recent clean page, which costs nothing. Without clean pages it is the least recent page of the chip whose queue
-//! completes first (CQCT, Eqs 1-4), among the chips with pages; of equal chips the one whose victim was accessed
-//! longest ago (D-15). ECR-epsilon has no Clean-LRU: a chip's list holds clean and dirty pages. LCR, the predecessor,
-//! uses the flash time of the queued operations instead.
+//! Clean-LRU holds the clean pages of all chips. Each chip has a list of its dirty pages. The victim is the least
+//! recent clean page, which costs nothing to evict. Without clean pages, the victim is the least recent page of the
+//! chip whose queue completes first (CQCT, Eqs 1-4), among the chips that have pages. Of chips with equal times, the
+//! one whose victim was accessed longest ago is chosen (D-15). ECR-epsilon has no Clean-LRU: the list of a chip holds
+//! clean and dirty pages. LCR, the predecessor of ECR, uses the flash time of the queued operations instead of CQCT.
 //!
-//! A page without a chip (dynamic placement, never written) is on a list of its own. Its write waits for no chip, so
-//! the list's time is 0; the list counts as the last chip.
+//! A page has no chip if placement is dynamic and the page was never written. Such pages are on a list of their own.
+//! Their write-back waits for no chip, so the time of this list is 0. The list counts as the last chip.
 
 use crate::buffer::age_index::{AgeIndex, Shelf};
 use crate::buffer::cost_order::CostOrder;
@@ -174,19 +174,19 @@ pub struct Ecr {
     exact: bool,
     tie: Tie,
     order: AgeIndex<2>,
-    /// The list at which the search starts: with [`Tie::RoundRobin`], the one after the last victim's list.
+    /// The list at which the search starts. With [`Tie::RoundRobin`], this is the list after that of the last victim.
     first: usize,
     table: Table,
 }
 
-/// The table of queue complete times, kept up as the device records changes.
+/// The queue complete times of all lists. They are updated from the changes that the device records.
 #[derive(Clone, Debug)]
 struct Table {
     /// Queue complete time of each list.
     times: Vec<Time>,
-    /// The lists by time, then by `tie`; a turn of [`Tie::RoundRobin`] has no fixed order.
+    /// The lists ordered by time, then by `tie`. With [`Tie::RoundRobin`], lists of equal time have equal rank.
     order: CostOrder,
-    /// Number of the device's changes that are in the table; `None` before the first.
+    /// Number of the device's changes that the table includes; `None` before the first update.
     seen: Option<u64>,
     tie: Tie,
 }
@@ -202,7 +202,8 @@ impl Table {
         }
     }
 
-    /// Computes the times of the chips that have changed anew, and calls `differs` for each list with another time.
+    /// Computes the times of the chips that have changed since the last call. Calls `differs` for each list whose
+    /// time is now different.
     #[inline]
     fn follow(
         &mut self,
@@ -325,7 +326,7 @@ impl Ecr {
         found
     }
 
-    /// Returns the least recent page of the chip with the least `time`, by examining each chip.
+    /// Returns the least recent page of the chip with the least `time`. Examines each chip.
     fn search(
         &self,
         device: &dyn DeviceView,
@@ -334,7 +335,7 @@ impl Ecr {
     ) -> Option<PageId> {
         let heads = self.order.heads(LISTED);
         let by_age = self.tie == Tie::Oldest;
-        // Shortcut for light load: if the chip of the oldest page is idle, no other chip can be better.
+        // Shortcut for light load: if the chip of the oldest page is idle, no other chip is better.
         let oldest = heads.iter().copied().min().unwrap_or(u32::MAX);
         if by_age && oldest != u32::MAX && skip == Skip::Nothing {
             let page = self.order.at(oldest);
@@ -347,7 +348,8 @@ impl Ecr {
             for list in lists {
                 let age = heads[list];
                 let of = if by_age { age } else { 0 };
-                // No time is less than zero, so the remaining chips need not be queried.
+                // No time is less than zero, so if the least time is zero already, the remaining chips need not be
+                // queried.
                 if age == u32::MAX || least == Time::ZERO && of >= rank {
                     continue;
                 }

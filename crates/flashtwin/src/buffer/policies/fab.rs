@@ -1,15 +1,15 @@
 //! FAB: the block with most pages is the victim (Jo, Kang, Park, Kim, Lee, IEEE TCE 2006).
 //!
-//! A hit or insertion makes the block the most recent one. The victim is the block with the most cached pages, of
-//! equals the least recent, even if it is the one accessed now; all its pages are evicted.
+//! A hit or an insertion makes the block the most recent one. The victim is the block with the most cached pages; of
+//! equals, the least recent one. It may be the block that is being accessed. All its pages are evicted.
 //!
 //! ```text
 //! 4 pages:  B9 - B2           most recent ... least recent
 //! 1 page:   B0 - B5 - B3      victim: B2
 //! ```
 //!
-//! `cache_reads`: reads renew their block as writes do (GCaR section 5). Without it reads neither renew blocks nor
-//! enter the buffer.
+//! With `cache_reads`, a read renews its block as a write does (GCaR section 5). Without it, reads neither renew
+//! blocks nor enter the buffer.
 
 use crate::buffer::blocks::{
     BlockParameters, BlockRoom, BlockTable, BySize, FilteredParameters, ReadParameters,

@@ -1,8 +1,8 @@
 //! GCaR: a filter over the victim search of any base policy (GCaR Algorithms 1, 2).
 //!
 //! The victim is the base policy's first choice among the pages whose chip is not in GC. If every cached page is on a
-//! chip in GC, the victim is the base policy's unfiltered choice (fallback `base`, D-11), and this case is counted.
-//! Hits and insertions are handled by the base policy. Nothing is stored per page: the states of the chips are read
+//! chip in GC, the victim is the base policy's unfiltered choice (fallback `base`, D-11). Such fallbacks are counted.
+//! The base policy handles hits and insertions. The filter stores nothing per page: it reads the states of the chips
 //! when a victim is needed (GCaR section 3.3).
 
 use std::collections::{hash_map, HashMap};
@@ -83,8 +83,8 @@ most recent [ 6d  5c  4d  3d  1d  2d ] least recent
     ..Entry::PLAIN
 }];
 
-/// Number of dirty victims of a request by chip, and the *closed* chips, from which the request takes no further
-/// victims.
+/// For one host request: the number of dirty victims by chip, and the *closed* chips, from which the request takes no
+/// further victims.
 #[derive(Clone, Debug)]
 struct Shares {
     percent: u32,
@@ -103,7 +103,8 @@ impl Shares {
         }
     }
 
-    /// Closes the chips that are in GC, and those that have reached their limit for the request.
+    /// Closes the chips that are in GC, and the chips from which the request has taken its maximum number of dirty
+    /// victims.
     fn close(&mut self, device: &dyn DeviceView, incoming: &Access) {
         if self.request.replace(incoming.request) != Some(incoming.request) {
             self.victims.fill(0);
@@ -164,7 +165,8 @@ impl Stripes {
         }
     }
 
-    /// Returns the dirty pages of a dirty victim's stripe that can be evicted with it.
+    /// Returns the other dirty pages of the victim's stripe that can be evicted with it. Empty if the victim is
+    /// clean.
     fn others(&self, device: &dyn DeviceView, victim: PageId) -> Vec<PageId> {
         if !device.dirty(victim) {
             return Vec::new();
@@ -187,7 +189,7 @@ impl DeviceView for Closed<'_> {
         self.closed
     }
 
-    // All else is the device's.
+    // All other functions return the values of the device.
     fn now(&self) -> Time {
         self.device.now()
     }
@@ -282,8 +284,9 @@ impl<P> Gcar<P> {
 }
 
 impl Gcar<Base> {
-    /// Whether the policy uses the chip of the page's flash copy, or whether the page is in flight. A policy with one
-    /// order asks for both when it searches, and keeps them only of pages that a search has passed over.
+    /// Whether the policy must be notified when the chip of the page's flash copy changes, or when the page becomes
+    /// or ceases to be in flight. A policy with one order needs this only for pages that a search has passed over.
+    /// For the other pages it queries the device during each search.
     #[inline(always)]
     pub(in crate::buffer) fn heeds_move(&mut self, page: PageId) -> bool {
         let list = self.base.in_order();
@@ -301,8 +304,8 @@ impl Gcar<Base> {
 }
 
 impl<P: Policy> Gcar<P> {
-    /// Evicts the base's first choice outside the chips that `passed_over` reports as in GC; without such pages, the
-    /// base's first choice of all.
+    /// Evicts the base policy's first choice among the pages whose chip is not in GC according to `passed_over`.
+    /// Without such pages, it evicts the base policy's first choice among all pages.
     fn evict_filtered(
         &mut self,
         device: &dyn DeviceView,
@@ -317,7 +320,7 @@ impl<P: Policy> Gcar<P> {
             self.protected += out.skipped as u64;
             return true;
         }
-        // The second search passes over no chip.
+        // The second search skips only pages in flight.
         let skipped = std::mem::take(&mut out.skipped);
         let fell_back = self.base.evict(device, incoming, Skip::Nothing, out);
         self.protected += (fell_back && skipped) as u64;
@@ -325,8 +328,7 @@ impl<P: Policy> Gcar<P> {
         fell_back
     }
 
-    /// Does the work of [`Self::evict`] if chips must be skipped. It is not inlined, since it is
-    /// long.
+    /// Does the work of [`Self::evict`] if chips must be skipped. The function is long and therefore not inlined.
     #[inline(never)]
     fn evict_skipping(
         &mut self,
@@ -354,7 +356,7 @@ impl<P: Policy> Gcar<P> {
         found
     }
 
-    /// Evicts the other pages of a single victim's stripe, in ascending order.
+    /// If there is a single victim, evicts the other dirty pages of its stripe together with it, in ascending order.
     fn evict_stripe(&mut self, device: &dyn DeviceView, out: &mut Eviction) {
         let Some(stripes) = &mut self.stripes else {
             return;
@@ -401,7 +403,7 @@ impl<P: Policy> Policy for Gcar<P> {
         (self.protected, self.fallbacks) = (0, 0);
     }
 
-    // All else is the base's.
+    // All other functions are those of the base policy.
     #[inline(always)]
     fn admits(&self, access: &Access) -> bool {
         self.base.admits(access)

@@ -1,18 +1,20 @@
 //! LB-CLOCK: a clock over blocks, whose victim is the largest cold one (Debnath, Subramanya, Du, Lilja, MASCOTS
 //! 2009).
 //!
-//! An access to a cached block sets its reference bit; a new block enters behind the hand with the bit cleared.
-//! Victim: (1) while the block at the hand has its bit set, clear it and advance; (2) of all blocks without the bit,
-//! the one with the most cached pages, of equals the first from the hand on.
+//! An access to a cached block sets its reference bit. A new block enters behind the hand with the bit cleared. A
+//! victim is chosen in two steps. While the block at the hand has its bit set, the bit is cleared and the hand
+//! advances. Then the victim is, among all blocks without the bit, the one with the most cached pages; of equals, the
+//! first from the hand on.
 //!
-//! The block that the hand passes is the last that it reaches again, so the ring is a queue:
+//! A block that the hand has passed is the last one that the hand will reach again, so the ring is a queue:
 //!
 //! ```text
 //! hand -> B0r0 - B1r1 - B2r1 <- behind the hand
 //! ```
 //!
-//! The blocks without the bit are also in lists by size. Under GCaR's filter the hand passes over skipped blocks,
-//! which keep bit and place. `cache_reads`: reads set the bit and enter as writes do; without it they do neither.
+//! The blocks without the bit are also in lists by size. If GCaR filters the policy, the hand passes over skipped
+//! blocks, which keep their bit and their place. With `cache_reads`, a read sets the bit, and its page is inserted,
+//! as with a write. Without `cache_reads`, neither happens.
 
 use crate::buffer::blocks::{
     BlockParameters, BlockTable, BySize, FilteredParameters, NodeId, ReadParameters,
@@ -99,7 +101,8 @@ impl LbClock {
         }
     }
 
-    /// Clears bits from the hand up to the first block without the bit; returns false if all blocks are passed over.
+    /// Moves the hand to the first block whose bit is clear, and clears the bits of the blocks before it. Blocks that
+    /// the search skips keep their bits. Returns false if all blocks are skipped.
     fn sweep(&mut self, device: &dyn DeviceView, skip: Skip, out: &mut Eviction) -> bool {
         let Some(mut at) = self.ring.oldest() else {
             return false;
@@ -121,7 +124,7 @@ impl LbClock {
             self.ring.remove(at);
             self.ring.push_newest(at);
             out.inspected += 1;
-            // A block alone is met again at once.
+            // If the block is the only one, the hand reaches it again immediately.
             at = next.unwrap_or(at);
         }
     }

@@ -1,9 +1,10 @@
 //! LFU with ageing: evicts the page with the fewest accesses, where old accesses count less and less (Robinson,
 //! Devarakonda, SIGMETRICS 1990).
 //!
-//! An insertion sets the count to 1; a hit raises it by 1, to at most `count_max`. The victim is the page with the
-//! least count, of equals the least recent. Once the mean count exceeds `mean_max`, every count is halved, rounded
-//! up. If pages of two counts then have the same count, those with the larger count before are the more recent ones.
+//! An insertion sets the count to 1. A hit raises it by 1, to at most `count_max`. The victim is the page with the
+//! least count; of equals, the least recent one. Once the mean count exceeds `mean_max`, every count is halved and
+//! rounded up. If pages with two different counts then have an equal count, those that had the larger count are the
+//! more recent ones.
 //!
 //! ```text
 //! count 3:  7            most recent ... least recent

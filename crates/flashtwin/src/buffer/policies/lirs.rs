@@ -1,10 +1,12 @@
 //! LIRS: pages with a short distance between references stay (Jiang and Zhang, SIGMETRICS 2002).
 //!
-//! A LIR page has a low inter-reference recency; all other pages are HIR. Stack S holds, by recency, the pages
-//! referenced since the least recent LIR page: LIR pages, HIR pages, and HIR pages no longer cached. Queue Q holds
-//! the cached HIR pages. While there are too few LIR pages, a new page becomes LIR, unless HIR pages already have
-//! their share. In that case searches have passed over pages of Q and evicted LIR pages instead; if new pages
-//! replaced those, soon all LIR pages would be new ones.
+//! A LIR page has a low inter-reference recency; all other pages are HIR pages. Stack S holds, by recency, the pages
+//! referenced since the least recent LIR page: LIR pages, cached HIR pages, and HIR pages that are no longer cached.
+//! Queue Q holds all cached HIR pages.
+//!
+//! While there are too few LIR pages, a new page becomes LIR, unless the HIR pages already have their share of the
+//! buffer. The exception matters after searches have skipped all pages of Q and have evicted LIR pages instead. If
+//! new pages replaced these LIR pages, all LIR pages would soon be new ones.
 //!
 //! - Hit on a LIR page: the page moves to the top of S.
 //! - Hit on a HIR page in S: the page becomes LIR, moves to the top of S, and is removed from Q.
@@ -14,8 +16,8 @@
 //! - If there is one LIR page too many, the one at the bottom of S becomes HIR and is added at the
 //!   end of Q. Then S is pruned, so that a LIR page is at its bottom.
 //!
-//! S is bounded to twice the buffer: the page that was evicted first is forgotten. The paper leaves the bound open;
-//! libCacheSim has the same one.
+//! S is bounded to twice the buffer: beyond this bound, the uncached page that was evicted first is forgotten. The
+//! paper specifies no bound; libCacheSim has this one.
 
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make, GENERAL};
 use crate::buffer::ghosts::{Ghosts, Incoming, Place};
@@ -89,7 +91,7 @@ enum Status {
 #[derive(Clone, Debug)]
 pub struct Lirs {
     capacity: usize,
-    /// Numbers of LIR and HIR pages when the buffer is full.
+    /// Number of LIR pages in a full buffer; `hir_pages` is the number of HIR pages.
     lir_pages: usize,
     hir_pages: usize,
     lir: usize,
@@ -117,7 +119,7 @@ impl Lirs {
         }
     }
 
-    /// Returns whether the incoming page was in S, and removes it there.
+    /// Returns whether the incoming page was in S. If so, removes it from S.
     fn arrives(&mut self, lpn: Lpn) -> bool {
         if let Some(known) = self.incoming.known(lpn) {
             return known;
@@ -130,7 +132,8 @@ impl Lirs {
         self.incoming.keep(lpn, ghost.is_some())
     }
 
-    /// Makes a page, which is in no list, a LIR page. If there are then too many, the least recent one becomes HIR.
+    /// Makes a page that is in no list a LIR page. If there are then too many LIR pages, the least recent one becomes
+    /// HIR.
     fn push_lir(&mut self, page: PageId) {
         self.status[page.0 as usize] = Status::Lir;
         self.stack.push_newest(Place::Page(page).number());
@@ -160,7 +163,7 @@ impl Lirs {
         }
     }
 
-    /// Takes HIR entries off the bottom of S.
+    /// Removes HIR pages from the bottom of S until a LIR page is at the bottom.
     fn prune(&mut self) {
         while let Some(bottom) = self.stack.oldest() {
             match Place::of(bottom) {

@@ -1,10 +1,11 @@
 //! MIN: the most hits that any policy can have, because it knows the future (Belady, IBM Systems Journal 5(2), 1966).
 //!
-//! The victim is the cached page whose next access is the latest. Every page that misses enters the buffer. MIN can
-//! only run over a complete list of accesses.
+//! The victim is the cached page whose next access is the latest. Every page that misses enters the buffer. MIN needs
+//! the complete list of accesses in advance.
 //!
-//! The identity of the cached pages does not matter, only when each is accessed next: they are stored as a set of
-//! positions in the list. An access is a hit if its own position is in the set; the victim is the largest position.
+//! Only the time of the next access of each cached page matters, not which page it is. The cached pages are therefore
+//! stored as a set of positions in the list: those of their next accesses. An access is a hit if its own position is
+//! in the set. The victim is the largest position.
 
 use crate::buffer::entry::{cost, Entry, Family, Make};
 use crate::component::{source, Provenance};
@@ -48,7 +49,7 @@ pub fn hits(accesses: &[Lpn], capacity: u32) -> u64 {
         return 0;
     }
     let mut cached = Positions::new(accesses.len());
-    // Number of cached pages that are not accessed again. Any of them is an equally good victim.
+    // Number of cached pages that are not accessed again. Any of these pages is an equally good victim.
     let mut never = 0_u64;
     let mut free = capacity;
     let mut hits = 0;
@@ -84,7 +85,8 @@ fn next_accesses(accesses: &[Lpn]) -> Vec<usize> {
     next
 }
 
-/// A set of numbers below a bound: a bitmap, and above it bitmaps of the words that are not empty.
+/// A set of numbers below a bound. The lowest bitmap is the set; each higher bitmap marks the non-empty words of the
+/// one below.
 struct Positions {
     /// The bitmaps, the set itself first. The last level has a single word.
     levels: Vec<Vec<u64>>,

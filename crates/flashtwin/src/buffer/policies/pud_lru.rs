@@ -1,29 +1,31 @@
 //! PUD-LRU: blocks by predicted average update distance (a reconstruction after Hu, Jiang, Tian, Xu, MASCOTS
 //! 2010).
 //!
-//! PUD = (now - t) / f, with t the time when the block was inserted, f the number of page writes to it since,
-//! including the insertion, and page writes as the unit of time. The victim is chosen among the blocks whose PUD is
-//! above the mean, or among all if there are none: the block with the most pages, then with the larger PUD, then the
-//! least recent. All its pages are evicted. The key is published; formula and threshold are ours. PUDs are compared
-//! as fractions. For the mean, 1 / f is stored in units that make it a whole number for f up to 46, and rounded down
-//! beyond.
+//! PUD = (now - t) / f. The time t is that of the insertion of the block. The number f counts the page writes to the
+//! block since then, including the insertion. The unit of time is one page write. The victim is chosen among the
+//! blocks whose PUD is above the mean, or among all blocks if none is: the block with the most pages, then with the
+//! larger PUD, then the least recent one. All its pages are evicted. The paper publishes the key; formula and
+//! threshold are ours.
 //!
-//! The mean is kept up to date. A young block waits, and is examined at most once per octave of its age. With f of
-//! 2^k or more, it waits in room k while (now - t) / 2^k, which is at least its PUD, is not above the mean. Blocks
-//! enter every room in the order of t, so only the first one needs to be examined. The other blocks are, for each
-//! number of pages, in heaps by f, the earliest t first:
+//! PUDs are compared as fractions. For the mean, 1 / f is stored in units that make it a whole number for f up to 46.
+//! For larger f it is rounded down.
+//!
+//! The mean is kept up to date. A young block waits in a *room*, and is examined at most once per octave of its age.
+//! A block with f of 2^k or more waits in room k as long as (now - t) / 2^k is not above the mean. This value is at
+//! least the PUD of the block. Blocks enter every room in the order of t, so only the first block of a room needs to
+//! be examined. The blocks that do not wait are in heaps: for each number of pages, there are heaps by f, the
+//! earliest t first:
 //! ```text
 //! room 0   B6 - B5 - B0           room 1   -          room 2   B10
 //! 3 pages   f 3: B8 B1     f 4, 5 .. 7: -     f 8..9: B2      from 8 on four heaps an octave
 //! 2 pages   f 2: B7        f 3: B9 B4                         victim: B8 if its PUD is above the mean
 //! ```
-//!
 //! A write does not move a block to another room or heap. Since f only grows, the PUD that follows from the heap may
-//! be too large, but never too small. A block is moved to its right place when a search reaches it. For each number
-//! of pages an upper bound of the PUDs is also stored, which excludes heaps without candidates.
+//! be too large, but never too small. A search that reaches a block moves it to its right place. For each number of
+//! pages an upper bound of the PUDs is also stored. It excludes heaps without candidates.
 //!
-//! `cache_reads`: reads enter and renew their block (the last tie-break), but do not count as updates. Without it
-//! reads change nothing.
+//! With `cache_reads`, reads enter and renew their block. They change the last tie-break, but do not count as
+//! updates. Without it, reads change nothing.
 
 use crate::buffer::entry::{cost, example, Entry, Family, Make, BLOCKS};
 use crate::component::{source, Provenance};
@@ -65,9 +67,9 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     ..Entry::PLAIN
 }];
 
-/// Number of heaps for each number of pages; they cover f below 2^32.
+/// Number of heaps for each number of pages. The heaps cover values of f below 2^32.
 const HEAPS: usize = 128;
-/// Number of rooms, where blocks wait; there is one for each octave of f.
+/// Number of rooms in which blocks wait. There is one room for each octave of f.
 const ROOMS: usize = 32;
 
 /// Returns the heap for blocks with this f; [`least_of`] returns the least f of a heap.
@@ -85,7 +87,7 @@ fn least_of(heap: usize) -> u32 {
     }
 }
 
-/// The least common multiple of 1 to 46, the largest such number with 64 bits.
+/// The least common multiple of 1 to 46. That of 1 to 47 does not fit into 64 bits.
 const UNIT: u64 = 9_419_588_158_802_421_600;
 
 /// Returns 1 / f in units.
@@ -113,7 +115,7 @@ struct Block {
     room: u8,
 }
 
-/// Upper bound of all PUDs; it rises with `slope` from `at` on.
+/// Upper bound of the PUDs of all blocks with a certain number of pages. The bound rises with `slope` from `at` on.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ceiling {
     pud: u128,
@@ -184,7 +186,7 @@ impl PudLru {
             self.shares += u128::from(block.share);
             self.shares_at += pud(block.at, block.share);
             let pages = self.blocks.pages(node) as usize;
-            // One more write leaves a block where it is.
+            // Another write does not move the block. Another number of pages does.
             if (self.heaps.heap_of(node)).is_some_and(|heap| heap / HEAPS != pages) {
                 self.unfile(node);
                 self.file(node);
@@ -192,7 +194,7 @@ impl PudLru {
         }
     }
 
-    /// Puts the waiting blocks whose PUD may be above `mean` into heaps; all of them if there is no mean.
+    /// Moves the waiting blocks whose PUD may be above `mean` into heaps. Without a mean, moves all waiting blocks.
     fn end_waiting(&mut self, now: u64, mean: Option<u128>) {
         let mut room = 0;
         while room < self.rooms {
@@ -271,8 +273,8 @@ impl PudLru {
         }
     }
 
-    /// Finds the victim among the blocks with a PUD above `mean`, or among all: most pages, then larger PUD, then least
-    /// recent.
+    /// Finds the victim among the blocks with a PUD above `mean`, or among all blocks if `mean` is `None`: the block
+    /// with the most pages, then with the larger PUD, then the least recent one.
     fn search(
         &mut self,
         device: &dyn DeviceView,
@@ -296,7 +298,7 @@ impl PudLru {
             };
             let slope = least_of(self.filled[pages].trailing_zeros() as usize);
             let mut heap = 0;
-            // A corrected block moves to a later heap of the same number of pages.
+            // A block that is moved to its right heap goes to a later heap of its number of pages.
             while self.filled[pages] >> heap != 0 {
                 heap += self.filled[pages].wrapping_shr(heap).trailing_zeros();
                 let at = pages * HEAPS + heap as usize;
@@ -317,7 +319,8 @@ impl PudLru {
         None
     }
 
-    /// Moves blocks at the top of a heap to the heap where they belong, as far as the search needs that.
+    /// Moves blocks from the top of a heap to the heaps where they belong. Stops at a block that is in its right
+    /// heap, or that `search` does not want.
     fn put_right(&mut self, heap: usize, search: &Search) {
         while let Some(((at, used), node)) = self.heaps.first(heap) {
             let block = &self.blocks[node];
@@ -357,8 +360,8 @@ impl PudLru {
     }
 }
 
-/// A PUD in two forms: as an exact fraction, by which blocks are ordered, and in units, for
-/// comparison with the mean.
+/// A PUD in two forms: an exact fraction, by which blocks are ordered, and a number of units, which is compared with
+/// the mean.
 #[derive(Clone, Copy, Debug)]
 struct Pud {
     age: u64,
@@ -387,7 +390,7 @@ impl PartialEq for Pud {
 
 impl Eq for Pud {}
 
-/// PUD, and when the block was used last.
+/// PUD of a block, then the time of its last use.
 type Rank = (Pud, Reverse<u64>);
 
 /// A search among blocks of the same number of pages.

@@ -1,18 +1,19 @@
 //! Req-block: write requests as the unit of replacement (a reconstruction after Lin, Sha, Li, Cai, Gerofi, Shi, Liao,
 //! "DRAM Cache Management with Request Granularity for NAND-based SSDs", ICPP 2022).
 //!
-//! Known from the abstract of the paper: data are managed by write request, lists of several levels filter these
-//! request blocks by size and hotness, and small blocks are kept longer. The remaining rules are ours:
+//! The abstract of the paper gives three rules. Data are managed by write request. Lists of several levels filter the
+//! blocks of requests by size and hotness. Small blocks are kept longer. The remaining rules are ours:
 //!
 //! - Insertion: the pages of a write request form a block at the head of IRL, the list of inserted requests.
-//! - Hit on a small block (at most `small_request` pages when the request starts to access it): the whole block moves
-//!   to the head of SRL, the list of small requests.
-//! - Hit on a large block: the pages that are hit are removed from it. Those of one request form a new block at the
-//!   head of DRL, the list of divided requests.
-//! - Victim: of the blocks at the tails of IRL, DRL and SRL, the one with the least hits / (pages * age); if equal,
-//!   in this order of lists. Hits are the requests that accessed the block, including its own; age is measured in
-//!   page accesses. Together with a victim from DRL, the block from which it was divided is evicted if it is still in
-//!   IRL. The block that the request is filling is a victim only if it is the only one.
+//! - Hit on a small block: the whole block moves to the head of SRL, the list of small requests. A block is small if
+//!   it has at most `small_request` pages when the request starts to access it.
+//! - Hit on a large block: the pages that are hit are removed from it. The pages that one request removes form a new
+//!   block at the head of DRL, the list of divided requests.
+//! - Victim: among the blocks at the tails of IRL, DRL and SRL, the one with the least hits / (pages * age). Of
+//!   equals, the first in this order of lists. The hits of a block are the requests that accessed it, including its
+//!   own. Age is measured in page accesses.
+//! - Together with a victim from DRL, the block from which it was divided is evicted, if that block is still in IRL.
+//! - The block that the current request fills is a victim only if there is no other block.
 //!
 //! ```text
 //! IRL  {8,9} - {20..27}          inserted           head ... tail
@@ -33,7 +34,7 @@ use crate::list::Lists;
 parameters! {
     /// Parameters of Req-block.
     struct Parameters {
-        /// A block with at most this many pages when it is hit is small.
+        /// Maximum number of pages of a small block, counted when the block is hit.
         small_request: u32 = Kind::Count(1, 65_535), "5", "reconstruction";
     }
 }
@@ -92,7 +93,8 @@ struct Request {
     /// Time of the insertion, unique to the block.
     at: u64,
     hits: u32,
-    /// The request that hit the block last, and whether the block was small then.
+    /// The last request that hit the block. `small` states whether the block was small when that request first hit
+    /// it.
     hit_by: u64,
     small: bool,
     list: u8,
@@ -105,7 +107,7 @@ struct Request {
 /// Request-granularity cache.
 #[derive(Clone, Debug)]
 pub struct ReqBlock {
-    /// A block with at most this many pages when it is hit is small.
+    /// Maximum number of pages of a small block, counted when the block is hit.
     small_request: u32,
     blocks: BlockTable<Request>,
     lists: Lists<3>,
@@ -154,7 +156,7 @@ impl ReqBlock {
         self.blocks.remove(node);
     }
 
-    /// Returns the block for the pages that `request` removes from `from`.
+    /// Returns the block that collects the pages which `request` removes from the block `from`.
     fn divided(&mut self, from: NodeId, request: u64) -> NodeId {
         let origin = Some((from, self.blocks[from].at));
         let of = |&node: &NodeId| self.blocks.pages(node) > 0 && self.blocks[node].origin == origin;
@@ -166,7 +168,7 @@ impl ReqBlock {
         node
     }
 
-    /// Whether `a` has fewer hits than `b` in relation to its pages and age.
+    /// Whether block `a` has a smaller value of hits / (pages * age) than block `b`.
     fn colder(&self, a: NodeId, b: NodeId) -> bool {
         let hits = |node: NodeId| u128::from(self.blocks[node].hits);
         let room = |node: NodeId| {
@@ -175,7 +177,7 @@ impl ReqBlock {
         hits(a) * room(b) < hits(b) * room(a)
     }
 
-    /// Returns the coldest of the blocks that are nearest to the tails and not skipped.
+    /// Returns the coldest of up to three blocks: of each list, the block nearest to the tail that is not skipped.
     fn choose(
         &self,
         inspected: &mut u64,

@@ -1,16 +1,17 @@
 //! S3-FIFO: a small queue filters out pages that are not accessed again (Yang et al., SOSP 2023, Algorithm 1).
 //!
-//! S, a small FIFO, takes new pages; M, the main FIFO, those accessed again; G remembers pages evicted from S. A hit
-//! raises the page's count to at most 3. A missed page goes to M if G remembers it, otherwise to S, with count 0. The
-//! victim comes from M if M holds more than its share of the buffer, otherwise from S:
+//! S, a small FIFO, receives new pages; M, the main FIFO, receives pages that are accessed again. G remembers pages
+//! evicted from S. A hit raises the page's count by 1, to at most 3. A page that misses enters M if G remembers it,
+//! otherwise S, with count 0. The victim is taken from M if M holds more than its share of the buffer, otherwise from
+//! S:
 //!
-//! - From S, oldest first: a page with a count of 2 or more moves to M, with count 0; any other is the victim, which
-//!   G remembers.
-//! - From M, oldest first: a page with a count of 1 or more moves to the newest end, with its count lowered by 1; any
-//!   other is the victim.
+//! - From S, oldest first: a page with a count of 2 or more moves to M, with count 0. Any other page is the victim,
+//!   and G remembers it.
+//! - From M, oldest first: a page with a count of 1 or more moves to the newest end, with its count lowered by 1. Any
+//!   other page is the victim.
 //!
-//! Until the first eviction, pages for which S has no room go to M, as in libCacheSim. In the paper, S takes them
-//! all.
+//! Until the first eviction, pages for which S has no room enter M, as in libCacheSim. In the paper, S receives all
+//! new pages.
 
 use crate::buffer::age_index::AgedLists;
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make, GENERAL};
@@ -114,7 +115,7 @@ impl S3Fifo {
         }
     }
 
-    /// Returns whether the incoming page was remembered, and forgets it.
+    /// Returns whether G remembered the incoming page. If so, G forgets it.
     fn arrives(&mut self, lpn: Lpn) -> bool {
         let known = self.incoming.known(lpn);
         known.unwrap_or_else(|| {
@@ -219,7 +220,7 @@ impl Policy for S3Fifo {
             true => self.search_main(device, skip, out),
             false => None,
         };
-        // All pages of S may have moved to M, and all pages of M may be skipped.
+        // The first search may fail: all pages of S may have moved to M, or `skip` may exclude all pages of M.
         let found = found
             .or_else(|| self.search_small(device, skip, out))
             .or_else(|| self.search_main(device, skip, out));

@@ -1,10 +1,12 @@
 //! 2Q, full version: a page is kept longer once it is referenced again (Johnson and Shasha, VLDB 1994).
 //!
-//! A1in, a FIFO, takes first references; A1out remembers pages evicted from it; Am, an LRU list, holds pages
-//! referenced again. A hit in Am moves the page to the most recent end; a hit in A1in changes nothing, since
-//! references in quick succession count as one. A missed page goes to Am if A1out remembers it, otherwise to A1in. If
-//! A1in holds more than Kin pages, the victim is its oldest page, which A1out remembers; otherwise the least recent
-//! page of Am, which is not remembered. A1out holds Kout page numbers, and forgets the oldest when it is full.
+//! A1in, a FIFO, receives pages on their first reference. A1out remembers pages evicted from A1in. Am, an LRU list,
+//! holds pages that were referenced again. A hit in Am moves the page to the most recent end. A hit in A1in changes
+//! nothing, since references in quick succession count as one.
+//!
+//! A page that misses enters Am if A1out remembers it, otherwise A1in. If A1in holds more than Kin pages, the victim
+//! is its oldest page, which A1out remembers. Otherwise the victim is the least recent page of Am, which is not
+//! remembered. A1out holds Kout page numbers. When it is full, it forgets the oldest one.
 
 use crate::buffer::age_index::AgedLists;
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make, GENERAL};
@@ -92,7 +94,7 @@ impl TwoQ {
         }
     }
 
-    /// Returns whether the incoming page was remembered, and forgets it.
+    /// Returns whether A1out remembered the incoming page. If so, A1out forgets it.
     fn arrives(&mut self, lpn: Lpn) -> bool {
         let known = self.incoming.known(lpn);
         known.unwrap_or_else(|| {

@@ -2,10 +2,11 @@
 //! from the window to the segmented LRU (Einziger, Friedman and Manes, ACM TOS 2017, section 4).
 //!
 //! Each access increments the page's count (`buffer/sketch.rs`). New pages enter the window. When the window is full,
-//! its least recent page is the candidate. The rival is the least recent page of the probation segment or, if that is
-//! empty, of the protected segment. If the buffer is full, the one with the smaller count is evicted; if the counts
-//! are equal, the candidate. A candidate that stays moves to probation. A hit in probation moves the page to the
-//! protected segment. If that segment is then too large, its least recent page moves back to probation.
+//! its least recent page is the candidate. The candidate's rival is the least recent page of the probation segment.
+//! If that segment is empty, the rival is the least recent page of the protected segment. If the buffer is full, the
+//! page with the smaller count is evicted; of equals, the candidate. A candidate that is not evicted moves to the
+//! probation segment. A hit in the probation segment moves the page to the protected segment. If the protected
+//! segment is then too large, its least recent page moves back to the probation segment.
 
 use crate::buffer::age_index::AgedLists;
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make};
@@ -94,7 +95,7 @@ pub struct WTinyLfu {
     /// For each page: the index of its list.
     at: Vec<usize>,
     counts: Frequencies,
-    /// The incoming page, if its access has been counted and it is not inserted yet.
+    /// The incoming page, from the counting of its access until its insertion.
     incoming: Incoming<()>,
 }
 
@@ -114,7 +115,7 @@ impl WTinyLfu {
         }
     }
 
-    /// Counts the access of the incoming page once.
+    /// Counts the access of the incoming page, unless it has been counted.
     fn arrives(&mut self, lpn: Lpn) {
         if self.incoming.known(lpn).is_none() {
             self.counts.record(lpn);

@@ -8,8 +8,7 @@ use crate::component::Settings;
 use crate::stepping::Traceable;
 use crate::units::Lpn;
 
-/// Returns the parameters of a policy, of which those in `set` have the given values and others
-/// their defaults.
+/// Returns the parameters of a policy. Those in `set` have the given values, all others their defaults.
 fn settings(policy: &str, capacity: u32, set: &[(&str, &str)]) -> Settings {
     let device = Traceable {
         policy,

@@ -1,5 +1,5 @@
-//! Page policies in situations that the access strings of the vectors do not have: pages become clean in the buffer,
-//! and the chip of a page changes or is unknown.
+//! Page policies in situations that access strings cannot produce: pages become clean in the buffer, and the chip of
+//! a page changes or is unknown.
 
 use super::super::entry::Family;
 use super::super::policies::ad_lru::AdLru;
@@ -154,8 +154,8 @@ fn a_page_is_skipped_by_its_current_chip() {
     );
 }
 
-/// All pages are on a chip in GC, then one of them moves to another chip. That page is evicted under every page
-/// policy that GCaR filters.
+/// All pages are on a chip in GC, then one page moves to another chip. Every page policy that GCaR filters must evict
+/// this page.
 #[test]
 fn every_policy_of_pages_follows_one_to_another_chip() {
     for base in ChosenPolicy::base_names() {

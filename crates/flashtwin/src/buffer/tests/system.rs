@@ -1,5 +1,5 @@
-//! System-aware policies in situations that the access strings of the vectors do not have: placements change,
-//! channels are idle, chips are close to GC.
+//! System-aware policies in situations that access strings cannot produce: placements change, channels are idle,
+//! chips are close to GC.
 
 use super::super::policies::cda_gc::CdaGc;
 use super::super::policies::co_active::CoActive;
@@ -271,7 +271,7 @@ fn co_active_waits_for_the_whole_channel() {
 
 #[test]
 fn the_stager_keeps_pages_of_chips_at_the_trigger_with_little_left() {
-    // 12.5 % of 16 pages: 2.
+    // The margin is 12.5 % of 16 pages, that is 2 pages.
     for (in_gc, free_blocks, open_pages, related) in [
         (false, 2, 2, true),
         (false, 0, 0, true),
@@ -311,8 +311,8 @@ fn the_dispatcher_names_the_stream_of_a_page_that_has_left() {
     );
 }
 
-/// States of a dispatcher after `W1 W2 W1 W3 W2 W4 W1`. Before the second W2, three distinct pages have been inserted
-/// into the filter, so the filter is reset.
+/// States of a dispatcher after `W1 W2 W1 W3 W2 W4 W1`. The filter is reset before the second W2, because three
+/// distinct pages have been inserted by then.
 #[test]
 fn the_dispatcher_forgets_by_distinct_pages() {
     let after = |set: &[(&str, &str)]| {
@@ -375,8 +375,8 @@ fn the_dispatcher_forgets_by_distinct_pages() {
     );
 }
 
-/// A buffer of 16 pages of 4 KiB has 524 288 bits; 5 % of these are 26 214 bits. The filter is
-/// reset after 0.1455 pages per bit, that is 3814 pages; with two halves, after 1907 pages each.
+/// A buffer of 16 pages of 4 KiB has 524 288 bits, and 5 % of these are 26 214 bits. At 0.1455 pages per bit, the
+/// filter is reset after 3814 pages. Each half of a filter with two halves is reset after 1907 pages.
 #[test]
 fn the_filter_forgets_at_five_percent_of_false_positives() {
     for (set, items) in [
@@ -394,7 +394,7 @@ fn the_filter_forgets_at_five_percent_of_false_positives() {
         filter.write(Time::from_ms(1_000_000), Lpn(items));
         assert_eq!(filter.epoch(), first + 1, "{set:?}");
     }
-    // By nothing at all.
+    // A limit of 0 pages means that the filter is never reset.
     let set = [EXACT, ("filter_reset_items", "0")];
     let mut filter = Filter::new(&setup("cda-gc", 1, &set));
     for lpn in 0..20_000 {

@@ -23,8 +23,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Executes one page access of a host request; `sectors` are the sectors it covers. Changes nothing and returns
-    /// false if the access needs room and all pages that could be evicted are in flight.
+    /// Executes one page access of a host request. `sectors` has the sectors that it covers, as bits. If the access
+    /// needs room, and all pages that could be evicted are in flight, changes nothing and returns false.
     #[inline(always)]
     pub(super) fn access_page(
         &mut self,
@@ -39,15 +39,15 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Repeats an access that had to wait for an evictable page. Not inlined, since such accesses are rare.
+    /// Repeats an access that has waited for an evictable page. Not inlined, since such accesses are rare.
     #[inline(never)]
     pub(super) fn access_page_again(&mut self, request: ReqId, lpn: Lpn, sectors: u64) -> bool {
         let write = self.requests[request].op == Op::Write;
         self.access_page(request, lpn, write, sectors)
     }
 
-    /// Executes an access to a page that is in the directory as `id`. The page is cached, or evicted but not yet
-    /// released.
+    /// Executes an access to a page that is in the directory as `id`. The page is either cached, or evicted and not
+    /// yet released.
     #[inline(never)]
     fn access_found(
         &mut self,
@@ -110,7 +110,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Keeps the placement of the last write of a page.
+    /// Stores the placement of a write as that of the last write of the page.
     #[inline(always)]
     pub(super) fn note_asked(&mut self, request: ReqId, id: u32) {
         if !B::PLAIN && !self.cache.asked.is_empty() {
@@ -118,7 +118,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Completes an access whose page is available. Any time since its dispatch is a wait for an evictable page.
+    /// Completes an access whose page is available now. The time since the dispatch of the request is a wait for an
+    /// evictable page.
     #[inline(always)]
     fn done_at_once(&mut self, request: ReqId, id: u32) {
         let since = self.requests[request].dispatched;
@@ -128,7 +129,7 @@ impl<B: Backend> Device<B> {
         self.page_done_in_slot(request);
     }
 
-    /// Executes a write whose page is in the directory and dirty; it completes once the page has its slot.
+    /// Executes a write to a page that is in the directory and dirty. The write completes when the page has its slot.
     #[inline(always)]
     pub(super) fn write_cached(&mut self, request: ReqId, id: u32) {
         let since = self.requests[request].dispatched;
@@ -195,7 +196,7 @@ impl<B: Backend> Device<B> {
             Way::ReadCache => Pool::ReadCache,
             Way::Past => Pool::Policy,
         };
-        // Eviction comes before insertion: the incoming page must not be its own victim.
+        // Pages are evicted before the incoming page is inserted, so that the incoming page is not its own victim.
         let Some(evicted) = self.make_room(way, &access) else {
             return false;
         };
@@ -238,7 +239,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// Orders the page's program after that of `older`, a copy of the same logical page that is being written back.
-    /// The sectors of `older` are still in the buffer memory, so they are valid in the new page, too.
+    /// Sectors that are valid in `older` are still in the buffer memory, so they become valid in the new page, too.
     #[inline(always)]
     pub(super) fn link_older(&mut self, id: u32, older: Option<u32>) {
         let Some(older) = older else { return };

@@ -1,13 +1,13 @@
 //! Slots under a policy whose blocks occupy the room of all their pages (`room = "whole"`, D-209).
 //!
-//! An open block *claims* a slot for each of its pages, and its pages use the slots granted to the claim. When a
-//! block is evicted, the slot of each page is returned when that page's write-back has completed, and the unused
-//! slots with the last page. Free slots are granted to claims in the order in which the claims were made. A block
-//! opened for an eviction thus fills as the write-backs of that eviction complete, as with the eviction of single
-//! pages (D-41).
+//! An open block *claims* a slot for each of its pages. Its pages use the slots that are granted to the claim. When
+//! the block is evicted, the slot of each page is returned at the end of the page's write-back, and the unused slots
+//! with the last page. Free slots are granted to claims in the order in which the claims were made. A block that is
+//! opened for an eviction therefore fills while the write-backs of that eviction complete, as with evictions of
+//! single pages (D-41).
 //!
-//! Pages that occupy room individually (those of BPAC's page list) claim one slot each. While write-backs are
-//! running, they do not receive the slots that the policy reserves for its blocks.
+//! Pages outside blocks (those of BPAC's page list) claim one slot each. While write-backs are running, they do not
+//! receive the slots that the policy reserves for its blocks.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -20,9 +20,9 @@ struct Claim {
     block: Option<u32>,
     /// Whether the block was evicted, so that no more pages are written to it.
     closed: bool,
-    /// Slots granted that no page uses yet.
+    /// Number of slots that are granted to the claim, but not used by a page.
     unused: u32,
-    /// Slots still to be granted.
+    /// Number of slots that are still to be granted to the claim.
     missing: u32,
     /// Number of pages that have a slot of this claim or wait for one.
     pages: u32,
@@ -36,12 +36,12 @@ pub(super) struct Claims {
     block_pages: u32,
     free: u32,
     claims: Vec<Claim>,
-    /// Numbers of claims that are not in use.
+    /// Numbers of claims that are not in use. They are reused.
     spare: Vec<u32>,
     of_block: HashMap<u32, u32>,
     /// For each page, its claim.
     of_page: Vec<u32>,
-    /// Claims that still miss slots, in the order in which they are served.
+    /// Claims with missing slots, in the order in which slots are granted to them.
     queue: VecDeque<u32>,
     /// Number of pages of closed claims.
     draining: u32,
@@ -90,7 +90,7 @@ impl Claims {
         self.of_page[at] = claim;
     }
 
-    /// Adds a page, of this block or as a single page. The page takes a slot of its claim or waits for one.
+    /// Adds a page of `block`, or a page outside blocks. The page uses a slot of its claim, or waits for one.
     pub fn enter(&mut self, page: u32, block: Option<u32>) {
         let known = block.and_then(|block| self.of_block.get(&block).copied());
         let at = known.unwrap_or_else(|| {
@@ -111,7 +111,8 @@ impl Claims {
             return self.ready.push_back(page);
         }
         claim.waiting.push_back(page);
-        // Trimmed pages of the block may still hold some of its slots.
+        // Trimmed pages of the block may still use some of its slots, so the claim may need more slots than the block
+        // has pages.
         if claim.waiting.len() > claim.missing as usize {
             self.miss_one_more(at);
         }
@@ -124,7 +125,7 @@ impl Claims {
         }
     }
 
-    /// Records that pages are evicted together; with `is_block`, they occupied the room of a whole block.
+    /// Records that pages are evicted together. `is_block` is whether they occupied the room of a whole block.
     pub fn evict(&mut self, pages: impl Iterator<Item = u32>, is_block: bool) {
         let mut together = None;
         for page in pages {
@@ -136,7 +137,7 @@ impl Claims {
                 self.close(at);
                 continue;
             }
-            // The claims of single pages that are evicted together become one claim.
+            // The claims of pages outside blocks that are evicted together are joined to one claim.
             self.drop_claim(at);
             let at = *together.get_or_insert_with(|| {
                 self.add(Claim {
@@ -155,7 +156,8 @@ impl Claims {
         }
     }
 
-    /// Closes the claim of an evicted block: it gets no more slots, except for trimmed pages that wait for one.
+    /// Closes the claim of an evicted block. No further slots are granted to it, except for its trimmed pages that
+    /// wait for one.
     fn close(&mut self, at: u32) {
         let claim = &mut self.claims[at as usize];
         claim.closed = true;
@@ -180,7 +182,8 @@ impl Claims {
         self.spare.push(at);
     }
 
-    /// Returns the slot of a page.
+    /// Called when a page gives up its slot. If the page's claim is open and has other pages, the slot is granted to
+    /// the claim again. Otherwise it becomes free.
     pub fn leave(&mut self, page: u32) {
         let at = self.claim_of(page);
         if at == NONE {
@@ -210,7 +213,7 @@ impl Claims {
         }
     }
 
-    /// Returns the next page that can take its slot; `kept` is the number of slots that the policy reserves for its
+    /// Returns the next page that can use its slot. `kept` is the number of slots that the policy reserves for its
     /// blocks.
     pub fn next(&mut self, kept: u32) -> Option<u32> {
         let kept = match self.draining {
@@ -227,8 +230,8 @@ impl Claims {
         self.ready.pop_front()
     }
 
-    /// Grants a slot to the first waiting page if no write-back is running that would free one. The slot is a free
-    /// one, or one that a block does not use. Returns false if there is none.
+    /// Grants a slot to the first waiting page. Called if no write-back is running that would free one. The slot is a
+    /// free one, or one that a block does not use. Returns false if there is no such slot, or no waiting page.
     fn serve_waiting(&mut self) -> bool {
         let waits = |&&at: &&u32| !self.claims[at as usize].waiting.is_empty();
         let Some(&at) = self.queue.iter().find(waits) else {
@@ -257,7 +260,7 @@ impl Claims {
         self.give(at);
     }
 
-    /// Returns the number of slots that are free or unused, and the waiting pages, for the next policy.
+    /// Returns the number of slots that are free or unused, and the waiting pages. The next policy takes these over.
     pub fn into_rest(self) -> (u32, VecDeque<u32>) {
         let unused: u32 = self.claims.iter().map(|claim| claim.unused).sum();
         let mut waiting = self.ready;
@@ -298,8 +301,8 @@ mod tests {
         assert_eq!(claims.into_rest(), (2, VecDeque::new()));
     }
 
-    /// The buffer has pages of the page list, a block with one cached page, and an evicted block
-    /// with three pages still to be written. Blocks have four pages.
+    /// Blocks have four pages. The buffer holds pages of the page list, a block with one cached page, and an evicted
+    /// block with three pages that are still to be written.
     #[test]
     fn pages_by_themselves_leave_room_to_blocks() {
         let mut claims = Claims::new(8, 4);

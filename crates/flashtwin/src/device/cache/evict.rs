@@ -25,8 +25,8 @@ pub(super) enum Evicted {
 }
 
 impl<B: Backend> Device<B> {
-    /// Lets the policy choose victims if the buffer is full. [`Device::seek_slot`] writes them back afterwards.
-    /// Returns `None` if the buffer is full and all candidates are in flight.
+    /// Lets the policy choose victims if the buffer is full. [`Device::seek_slot`] writes them back afterwards. If
+    /// the buffer is full and all candidates are in flight, returns `None`.
     #[inline(always)]
     pub(super) fn make_room(&mut self, way: Way, access: &Access) -> Option<Evicted> {
         if !self.cache.room.is_full(way, access) {
@@ -63,8 +63,8 @@ impl<B: Backend> Device<B> {
         Some(evicted)
     }
 
-    /// Evicts one page, after the policy has inspected `inspected` entries. If the page is dirty and can only be
-    /// written to one unit, returns that unit; otherwise [`NO_HOME`].
+    /// Evicts one page. The policy has inspected `inspected` entries to choose it. If the page is dirty and can be
+    /// written to one unit only, returns that unit; otherwise returns [`NO_HOME`].
     #[inline(always)]
     pub(super) fn evict_one(&mut self, id: u32, inspected: u64, by: u32) -> u32 {
         self.charge_scan(inspected);
@@ -87,7 +87,8 @@ impl<B: Backend> Device<B> {
         home
     }
 
-    /// Processes an eviction that names several pages, or additional pages to be written with its victims.
+    /// Processes an eviction with several victims, or with additional pages that are written together with the
+    /// victims.
     #[inline(never)]
     fn evict_group(&mut self, access: &Access) {
         let victims = std::mem::take(&mut self.cache.eviction.victims);
@@ -132,10 +133,10 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Prefetches data for the write-backs of the next victims. Each write-back needs three loads that depend on each
-    /// other: the page's record, the table entries at its address, and the data that these entries point to. An
-    /// eviction therefore starts one load for each of three victims; what was the third victim at the last eviction
-    /// is now the second.
+    /// Prefetches data for the write-backs of the next victims. Each write-back needs three loads, each of which
+    /// depends on the one before: the page's record, the table entries at its address, and the data to which these
+    /// entries point. Each eviction therefore starts one load for each of three victims. The third victim of one
+    /// eviction is the second of the next.
     #[inline(always)]
     fn look_ahead(&mut self) {
         if let Some(third) = self.cache.room.policy.third_victim() {
@@ -145,8 +146,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Like `look_ahead`, for a policy that knows its fourth victim. The first load is then for the fourth victim
-    /// instead of the third, so that each later load has more time.
+    /// Prefetches like `look_ahead`, for a policy that knows its fourth victim. The first load is for the fourth
+    /// victim instead of the third, so that there is more time until the later loads.
     #[inline(always)]
     pub(super) fn look_ahead_to(&mut self, fourth: PageId) {
         let [third, second, first] = self.cache.ahead;
@@ -154,7 +155,7 @@ impl<B: Backend> Device<B> {
         self.load_ahead(fourth, third, first);
     }
 
-    /// Starts the three prefetches of an eviction, each for another page.
+    /// Starts the three prefetches of an eviction, each for a different page.
     #[inline(always)]
     fn load_ahead(&mut self, page: PageId, later: PageId, next: PageId) {
         let cache = &self.cache;
@@ -165,7 +166,8 @@ impl<B: Backend> Device<B> {
         self.backend.prefetch_ahead(next, later);
     }
 
-    /// Gives the page a slot: its victim's after the write-back, a free one, or the next that becomes free.
+    /// Assigns a slot to the page. This is the slot of its victim after the write-back, a free slot, or the next that
+    /// becomes free.
     #[inline(always)]
     pub(super) fn seek_slot(&mut self, id: u32, pool: Pool, evicted: Evicted) {
         if !B::PLAIN && pool == Pool::Policy && self.cache.claims.is_some() {
@@ -186,8 +188,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Gives the page a slot under a policy whose blocks occupy the room of all their pages: one granted to its block
-    /// now or later.
+    /// Assigns a slot to the page under a policy whose blocks occupy the room of all their pages. The slot is one
+    /// that is granted to the page's block, now or later.
     #[inline(never)]
     fn claim_slot(&mut self, id: u32, evicted: Evicted) {
         let cache = &mut self.cache;
@@ -230,7 +232,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Adapts the slots to another policy, whose blocks may occupy room differently.
+    /// Adapts the slots to a new policy, whose blocks may occupy another amount of room.
     pub(super) fn renew_claims(&mut self, block_pages: u32) {
         const POOL: usize = Pool::Policy as usize;
         let cache = &mut self.cache;
@@ -263,7 +265,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Lets the policy name a page to write back while the chip is idle, one page at a time.
+    /// Lets the policy choose pages to write back while the chip is idle, one page at a time.
     #[inline(always)]
     pub(in crate::device) fn idle_chip(&mut self, chip: usize) {
         if !B::PLAIN && self.cache.uses_idle && self.backend.is_idle(chip) {
@@ -275,7 +277,7 @@ impl<B: Backend> Device<B> {
     fn write_back_at(&mut self, chip: usize) {
         let depth = self.cache.background;
         if depth.is_some_and(|depth| self.cache.writing_back >= depth) {
-            // Evictions take precedence: a write-back by an idle chip would only wait behind them.
+            // Evictions take precedence. A write-back for an idle chip would only wait behind them.
             return;
         }
         let chip = ChipId(chip as u16);

@@ -1,10 +1,10 @@
 //! Replacement of the policy of a running device (D-144).
 //!
-//! The old policy is asked for victims until it has none left. The new policy receives the pages in that order, the
-//! next victim first. Each page is presented as if a request of its own had just accessed it: a write if flash lacks
-//! its contents, otherwise a read. A page that the new policy would not accept from such a request is evicted; this
-//! never concerns dirty pages. Pages in flight, which no policy names as victims, come last. Slots, programs and the
-//! requests that wait for them are unchanged.
+//! Victims are requested from the old policy until it has none left. The new policy receives the pages in this order,
+//! the next victim first. Each page is inserted as if a request of its own had just accessed it: a write if flash
+//! lacks the page's contents, otherwise a read. A page that the new policy would not accept from such a request is
+//! evicted. Dirty pages are never evicted in this way. Pages in flight, which no policy chooses as victims, are last.
+//! Slots, programs and the requests that wait for them do not change.
 
 use super::page::{Page, Pool, Rank};
 use super::view::{with_view, View};
@@ -13,8 +13,8 @@ use crate::device::{Backend, Device};
 use crate::units::Lpn;
 
 impl<B: Backend> Device<B> {
-    /// Replaces the buffer's policy by `policy`, made for a buffer of this `setup`. The new policy must have the same
-    /// room as the old one.
+    /// Replaces the buffer's policy by `policy`, which is created for a buffer of this `setup`. The new policy must
+    /// have the same room as the old one.
     pub(crate) fn exchange_policy(&mut self, policy: &ChosenPolicy, setup: &Setup) {
         let now = self.now;
         self.advance(now);
@@ -26,14 +26,14 @@ impl<B: Backend> Device<B> {
         let mut leaving = Vec::new();
         for (page, number) in order.into_iter().zip(1..) {
             let p = self.page(page.0);
-            // If a program is running, its end will notify the policy that the page is clean.
+            // If a program of the page is running, the policy is notified at its end that the page is clean.
             let dirty = p.is_unstable();
             let access = Access {
                 lpn: p.lpn,
                 write: dirty,
                 dirty,
-                // Larger than the number of any host request. The largest number is reserved for the access that asks
-                // for victims.
+                // Each number is larger than the number of any host request. The largest number is that of the access
+                // for which victims were requested.
                 request: u64::MAX - number,
                 request_pages: 1,
             };
@@ -53,7 +53,8 @@ impl<B: Backend> Device<B> {
             }
         }
         self.renew_claims(setup.pages_per_block);
-        // The path depends on whether the policy claims pages, so it is chosen after the claims are renewed.
+        // The path depends on whether the policy claims slots for blocks, so it is chosen after the claims are
+        // renewed.
         self.find_path();
         for page in leaving {
             self.pump(page);
@@ -61,7 +62,7 @@ impl<B: Backend> Device<B> {
         for unit in 0..self.backend.units_in_gc().of() {
             self.idle_chip(unit as usize);
         }
-        // The new policy may be able to evict a page that the old one could not.
+        // The new policy may be able to evict pages that the old one could not evict.
         self.cache.may_retry = true;
         self.admit_pending();
         self.backend.settle(now, &mut self.events);
@@ -73,7 +74,7 @@ impl<B: Backend> Device<B> {
         let is_in = |p: &Page| p.rank != Rank::Left && p.pool == Pool::Policy;
         let mut left: Vec<bool> = cache.pages.iter().map(is_in).collect();
         let pages = left.iter().filter(|&&is_in| is_in).count();
-        // An access to a page that is not cached, in a block without cached pages.
+        // The access is to a page that is not cached, in a block without cached pages.
         let incoming = Access {
             lpn: Lpn(u32::MAX),
             write: true,
@@ -95,7 +96,7 @@ impl<B: Backend> Device<B> {
             let victims = out.victims.drain(..);
             order.extend(victims.filter(|page| std::mem::take(&mut left[page.0 as usize])));
         }
-        // Pages in flight, and blocks with such pages, are not named as victims. They count as the most recent.
+        // Pages in flight, and blocks with such pages, are never victims. Here they count as the most recent pages.
         let rest = (0..).zip(left).filter(|&(_, left)| left);
         let mut rest: Vec<u32> = rest.map(|(page, _)| page).collect();
         debug_assert!(

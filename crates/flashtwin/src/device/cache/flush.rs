@@ -10,7 +10,7 @@ use crate::units::Stream;
 use crate::units::{Lpn, Time};
 
 impl<B: Backend> Device<B> {
-    /// Completes the request once all data acknowledged before it are on flash.
+    /// Completes the request when all data that were acknowledged before it are in flash.
     pub(in crate::device) fn flush(&mut self, request: ReqId) {
         let protected = !self.cache.present || self.cache.protected;
         self.report_loss(request);
@@ -33,7 +33,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Fails this request if acknowledged data have been lost and no request has failed for that yet (D-148).
+    /// Fails this request if acknowledged data have been lost, and no request has failed because of that loss before
+    /// (D-148).
     #[inline]
     pub(in crate::device) fn report_loss(&mut self, request: ReqId) {
         if let Some(how) = self.cache.unreported_error.take() {
@@ -41,8 +42,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Makes the back end write its volatile data. Returns false if it has none, or has already done so for this
-    /// request.
+    /// Makes the back end write its volatile data. Returns false if it has no volatile data, or if it has been asked
+    /// to write them for this request already.
     pub(in crate::device) fn flush_behind(&mut self, request: ReqId) -> bool {
         let now = self.now;
         let r = &mut self.requests[request];
@@ -71,12 +72,13 @@ impl<B: Backend> Device<B> {
         self.want_flush_since(request, id, now);
     }
 
-    /// Lets `request` wait until the page's present contents are on flash.
+    /// Lets `request` wait until the page's present contents are in flash.
     pub(super) fn want_flush_since(&mut self, request: ReqId, id: u32, since: Time) {
         let p = self.page(id);
         let programs = u32::from(p.is_programming()) + u32::from(p.dirty);
         if programs == 0 {
-            // The page was trimmed while it waited for its slot, so there is no program to wait for.
+            // The page was trimmed while it waited for its slot, so there is no program for which the request could
+            // wait.
             let parts = self.cache.wait_parts(id, since, None, self.now);
             let is_logged = self.logs_buffer();
             (self.cache).count_slot_wait(id, since, parts.slot(), is_logged);

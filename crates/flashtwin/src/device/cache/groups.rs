@@ -1,7 +1,7 @@
 //! Groups: pages that are evicted together and written together.
 //!
-//! Once all pages of a group are complete, they are programmed in the order of eviction. BPLRU, for example, reads
-//! the missing pages of its block, then writes the whole block in ascending order (Kim and Ahn, FAST 2008).
+//! When all pages of a group are complete, they are programmed in the order of eviction. For example, BPLRU reads the
+//! missing pages of a block, then writes the whole block in ascending order (Kim and Ahn, FAST 2008).
 
 use super::page::{Membership, Page, Pool, Rank, Residency, Slot, Want};
 use crate::buffer::PageId;
@@ -52,7 +52,7 @@ impl<B: Backend> Device<B> {
         }
         for &lpn in &out.padding {
             let beyond = u64::from(lpn.0) * self.address.page_bytes >= self.address.exported_bytes;
-            // If an access evicts its own block, its page is written alone.
+            // If an access evicts the block of its own page, this page is not in the group. It is written separately.
             let entered = (self.cache.find(lpn)).is_some_and(|page| !self.page(page.0).has_left());
             if !beyond && !entered {
                 pages.push(self.add_padding(lpn, by));
@@ -63,7 +63,8 @@ impl<B: Backend> Device<B> {
             pages.sort_unstable_by_key(|&id| cache.pages[id as usize].lpn);
         }
         self.open_group(pages);
-        // Clean pages are dropped immediately; the others when the group is complete.
+        // Clean victims that are not in the group are dropped now. The other victims are dropped after the group is
+        // written.
         for victim in &out.victims {
             if self.page(victim.0).group == Membership::None {
                 self.pump(victim.0);
@@ -72,7 +73,7 @@ impl<B: Backend> Device<B> {
         self.cache.eviction = out;
     }
 
-    /// Adds padding: a page to be read from flash and written with a group. It takes no slot.
+    /// Adds a padding page, which is read from flash and written with a group. The page has no slot.
     fn add_padding(&mut self, lpn: Lpn, by: u32) -> u32 {
         let older = self.cache.find(lpn).map(|page| page.0);
         let id = self.cache.add_page(Page {
@@ -87,7 +88,7 @@ impl<B: Backend> Device<B> {
         id
     }
 
-    /// Makes a group of pages, which are programmed in this order once all of them are complete.
+    /// Creates a group of pages. They are programmed in this order when all of them are complete.
     fn open_group(&mut self, pages: Vec<u32>) {
         if pages.is_empty() {
             return;
@@ -109,7 +110,8 @@ impl<B: Backend> Device<B> {
             missing: count,
         };
         for i in 0..count as usize {
-            // The group may be complete, and this page released, before the loop ends.
+            // The group may become complete during the loop. It is then programmed, and this page may have been
+            // released.
             let Some(&id) = self.cache.groups[group as usize].pages.get(i) else {
                 break;
             };
@@ -117,7 +119,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Records that a page of a group is complete. With the last one, the programs of all pages start.
+    /// Records that a page of a group is complete. If it was the last one, starts the programs of all pages of the
+    /// group.
     #[inline(never)]
     pub(super) fn whole_in_group(&mut self, id: u32) {
         let p = self.page(id);

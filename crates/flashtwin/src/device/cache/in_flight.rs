@@ -1,8 +1,8 @@
-//! Pages in flight: pages whose slot or data have not arrived (D-36).
+//! Pages in flight: pages that have no slot yet, or whose data are still being read (D-36).
 //!
-//! A page in flight is pinned, as in a real controller: no policy can evict it. Its accesses still rank it among the
-//! other pages. If every page that could be evicted is in flight, the access that needs room waits until one of them
-//! is no longer in flight, and all later accesses wait behind it.
+//! A page in flight is pinned, as in a real controller: no policy can evict it. Accesses still change its rank among
+//! the other pages. If all pages that could be evicted are in flight, an access that needs room waits until one of
+//! them is no longer in flight. All later accesses wait behind it.
 
 use super::page::{Pool, Rank};
 use super::view::{with_view, View};
@@ -20,7 +20,7 @@ pub(super) struct HeldUp {
 }
 
 impl<B: Backend> Device<B> {
-    /// Executes one page access of a host request; `sectors` are the sectors it covers.
+    /// Executes one page access of a host request. `sectors` has the sectors that it covers, as bits.
     #[inline(always)]
     pub(in crate::device) fn cached_page(
         &mut self,
@@ -35,7 +35,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Executes one page access of a request with several pages. Not inlined, to keep the loop small.
+    /// Executes one page access of a request with several pages. Not inlined, so that the loop over the pages stays
+    /// small.
     #[inline(never)]
     pub(in crate::device) fn one_cached_page(
         &mut self,
@@ -78,7 +79,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Notifies the policy if a change of residency put the page in flight or ended that.
+    /// Notifies the policy if the change of a page's residency put the page in flight or ended that.
     #[inline(always)]
     pub(super) fn residency_changed(&mut self, id: u32) {
         let cache = &mut self.cache;
@@ -120,7 +121,7 @@ impl<B: Backend> Device<B> {
         with_view!(self, |cache, view| cache.room.moved(&view, PageId(id)));
     }
 
-    /// Records that a page, perhaps one in flight, has left the policy.
+    /// Records that the policy no longer holds a page, which may be in flight.
     pub(super) fn leave_policy(&mut self, id: u32) {
         let cache = &mut self.cache;
         let p = &mut cache.pages[id as usize];

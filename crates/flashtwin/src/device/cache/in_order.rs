@@ -1,6 +1,9 @@
-//! The fast path of a miss. It applies if three conditions hold: the policy keeps its pages in one order that does
-//! not depend on the device, as LRU does; the buffer is full; and the victim needs nothing except its write-back. All
-//! other misses take the general path in [`super::access`], with the same result.
+//! The fast path of a miss. It has the same result as the general path in [`super::access`], and applies under three
+//! conditions:
+//!
+//! - The policy keeps its pages in one order that does not depend on the device, as LRU does.
+//! - The buffer is full.
+//! - The victim needs nothing except its write-back.
 
 use super::page::{Index, Page, Pool, Program, Rank, Residency};
 use super::waiters::Wants;
@@ -23,8 +26,8 @@ struct Exchanged {
 }
 
 impl Cache {
-    /// Exchanges the victim for the incoming page in the policy's list. Changes nothing and returns `None` if the
-    /// fast path does not apply.
+    /// Exchanges the victim for the incoming page in the policy's list. If the fast path does not apply, changes
+    /// nothing and returns `None`.
     #[inline(always)]
     fn exchange_usual(&mut self, write: bool, is_logged: bool) -> Option<Exchanged> {
         if is_logged || !(write || self.room.takes_reads()) {
@@ -51,7 +54,7 @@ impl Cache {
 }
 
 impl<B: Backend> Device<B> {
-    /// Executes a miss on the fast path. Changes nothing and returns false if the fast path does not apply.
+    /// Executes a miss on the fast path. If the fast path does not apply, changes nothing and returns false.
     #[inline(always)]
     pub(super) fn usual_miss(
         &mut self,
@@ -61,7 +64,7 @@ impl<B: Backend> Device<B> {
         sectors: u64,
         older: Option<u32>,
     ) -> bool {
-        // The two copies of the code, for reads and for writes, each lack the steps of the other.
+        // There is one copy of the code for reads and one for writes. Each copy omits the steps of the other.
         match write {
             true => self.usual_miss_of::<true>(request, lpn, sectors, older),
             false => self.usual_miss_of::<false>(request, lpn, sectors, older),
@@ -118,7 +121,7 @@ impl<B: Backend> Device<B> {
         true
     }
 
-    /// Writes back the evicted page `victim` if it is dirty. Its slot goes to `successor` after that.
+    /// Writes back the evicted page `victim` if it is dirty. Its slot goes to `successor` afterwards.
     #[inline(always)]
     pub(super) fn hand_over_slot(&mut self, victim: u32, successor: u32) {
         if self.page(victim).is_plain() {
@@ -129,8 +132,8 @@ impl<B: Backend> Device<B> {
         self.pump(victim);
     }
 
-    /// Does the work of [`Device::hand_over_slot`] for a plain page ([`Page::is_plain`]): starts
-    /// its write-back. `home` is the only unit to which the page can be written, or [`NO_HOME`].
+    /// Does the work of [`Device::hand_over_slot`] for a plain page ([`Page::is_plain`]): starts its write-back.
+    /// `home` is the unit to which the page must be written, or [`NO_HOME`] if there are several.
     #[inline(always)]
     fn write_back_plain(&mut self, victim: u32, successor: u32, home: u32, stream: Stream) {
         let whole = self.cache.whole;
@@ -154,7 +157,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Lets the access wait for the slot of its page. The slot may already be there.
+    /// Lets the access wait for the slot of its page. The page may have received the slot already.
     #[inline(never)]
     pub(super) fn await_slot(&mut self, request: ReqId, id: u32, write: bool, sectors: u64) {
         if write {
@@ -183,8 +186,8 @@ mod tests {
     use crate::spec::builtin;
     use crate::{DeviceSpec, Ssd};
 
-    /// Submits random requests of one page, `depth` at a time; returns their completions, and the counters of the
-    /// flash and the buffer.
+    /// Submits random requests of one page, with `depth` of them in flight. Returns the completions, and the counters
+    /// of flash and buffer, as text.
     fn drive(ssd: &mut Ssd, seed: u64, depth: usize) -> String {
         let mut rng = Rng::new(seed);
         let pages = u64::from(ssd.spec().exported_pages());
@@ -212,7 +215,8 @@ mod tests {
         text + &format!("{:?}", ssd.flash_report())
     }
 
-    /// With a log, all misses take the general path. At depth 40, a search passes over many of the 64 pages.
+    /// With a log, all misses take the general path. At depth 40, the search for a victim passes over many of the 64
+    /// pages.
     #[test]
     fn the_fast_path_equals_the_general_one_at_depth() {
         for seed in seeds(2) {

@@ -46,7 +46,7 @@ pub enum BufferEvent {
     },
     /// A page was written back.
     Written {
-        /// Instant at which the page was passed to the back end.
+        /// Start of the write-back: the instant at which the program of the page was passed to the back end.
         since: Time,
         /// Instant of completion.
         at: Time,
@@ -61,7 +61,7 @@ pub enum BufferEvent {
 }
 
 impl Cache {
-    /// Returns the number of the request on whose behalf a page is read or written next.
+    /// Returns the number of the request because of which the page is read or written next.
     #[inline]
     pub fn on_behalf(&self, page: u32) -> u32 {
         self.pages[page as usize].by

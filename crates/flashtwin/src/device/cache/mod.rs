@@ -1,11 +1,13 @@
 //! The buffer of a running device: cached pages between host requests and flash.
 //!
-//! When a page is evicted, its slot goes to its *slot successor*: the access that needed the slot. In blocking mode,
-//! the successor receives the slot when the page's program has completed; in background mode, when the page's
-//! write-back starts (D-2). If several pages are evicted together, their slots go to the waiting accesses, first come
-//! first served (D-41). A page in flight, whose slot or data have not arrived, is not evicted. If all candidates are
-//! in flight, accesses wait in their order (D-36). An evicted page stays in the directory until it is released. Reads
-//! are served from it. A write creates a new page, which is written back after the old one.
+//! When a page is evicted, its slot goes to its *slot successor*: the page of the access that needed the slot. In
+//! blocking mode, the successor receives the slot when the evicted page has been programmed. In background mode, it
+//! receives the slot when the write-back starts (D-2). If several pages are evicted together, their slots go to the
+//! waiting accesses in order of arrival (D-41).
+//!
+//! A page in flight, which has no slot or no data yet, is not evicted. If all candidates are in flight, accesses
+//! wait, in their order (D-36). An evicted page stays in the directory until it is released. Until then, reads are
+//! served from it. A write of the same logical page creates a new page, which is programmed after the evicted one.
 //!
 //! | file | content |
 //! |---|---|
@@ -64,17 +66,16 @@ struct Counters {
     evicted_clean: u64,
     evicted_dirty: u64,
     evicted_dirty_in_gc: u64,
-    /// Number of evictions for accesses, and of list entries inspected for them.
+    /// Number of evictions for accesses; `inspected` is the number of list entries inspected for them.
     evictions: u64,
     inspected: u64,
-    /// Number of evictions by their dirty pages: 1, 2, 3-4, 5-8, 9-16, 17-32, 33-64, more.
+    /// Number of evictions, by their number of dirty pages: 1, 2, 3-4, 5-8, 9-16, 17-32, 33-64, more than 64.
     destages: [u64; 8],
     lost_pages: u64,
     slot_waits: u64,
-    /// Sum of the waits for slots in picoseconds. Wider than a `Time`, which the sum may exceed on an overloaded
-    /// device.
+    /// Sum of the waits for slots, in picoseconds. On an overloaded device, the sum may exceed the range of [`Time`].
     slot_wait_total: u128,
-    /// Total time in which write-backs waited for others to end, up to `Cache::at_limit_since`.
+    /// Total time in which write-backs waited because the limit was reached, up to `Cache::at_limit_since`.
     at_limit: Time,
 }
 
@@ -89,9 +90,10 @@ pub(super) struct Cache {
     free_pages: Vec<u32>,
     /// Free slots, by [`Pool`].
     free_slots: [u32; 2],
-    /// Slots of [`Pool::Policy`] if blocks occupy the room of all their pages; they replace `free_slots`.
+    /// Slots of [`Pool::Policy`] if a block occupies the room of all its pages. They replace the entry of
+    /// `free_slots`.
     claims: Option<Box<Claims>>,
-    /// Pages that wait for any free slot, not for the slot of a certain page, by [`Pool`].
+    /// Pages that wait for any free slot instead of the slot of a certain page, by [`Pool`].
     waiting: [VecDeque<u32>; 2],
     /// Number of pages in flight that the policy holds.
     in_flight: u32,
@@ -100,29 +102,28 @@ pub(super) struct Cache {
     /// Whether a waiting access may succeed now, because a page has become evictable.
     may_retry: bool,
     waiters: Waiters,
-    /// The flash operation of a cached page that ended last.
+    /// The last flash operation of a cached page that ended.
     ended: Ended,
-    /// For each page, the operation that ended when the page got its slot, if accesses were waiting
-    /// for the page then.
+    /// For each page that accesses were waiting for when it got its slot: the operation that had ended then.
     slot_ends: Vec<Ended>,
-    /// For each page, the placement of its last write; empty if the flash has no use for it.
+    /// For each page, the placement of its last write. Empty if the flash does not use placements.
     asked: Vec<Asked>,
-    /// Whether the flash has a use for the placement of writes.
+    /// Whether the flash uses the placement of writes.
     heeds_placement: bool,
     /// Hint for prefetches, set at each eviction: the fourth, third and second next victims.
     ahead: [PageId; 3],
     groups: Vec<Group>,
     free_groups: Vec<u32>,
-    /// Bit per page: whether flash lacks its contents.
+    /// One bit per page: whether flash lacks its contents.
     unstable: TrustedTable<u64>,
-    /// In background mode, the largest number of write-backs in flight, including those by idle chips; `None` in
-    /// blocking mode.
+    /// Largest number of write-backs in flight in background mode, including those for idle chips. `None` in blocking
+    /// mode.
     background: Option<u32>,
     writing_back: u32,
     write_back_queue: VecDeque<u32>,
-    /// Since when write-backs have been waiting for others to end; `None` if none waits.
+    /// Start of the present wait of write-backs at the limit. `None` if no write-back waits.
     at_limit_since: Option<Time>,
-    /// Number of write-backs in flight that idle chips started.
+    /// Number of write-backs in flight that were started because a chip was idle.
     active_write_backs: u32,
     /// Whether the policy writes back pages while chips are idle.
     uses_idle: bool,
@@ -134,9 +135,9 @@ pub(super) struct Cache {
     pub protected: bool,
     counters: Counters,
     /// Status with which the next flush or forced write fails, if acknowledged data have been lost and no request has
-    /// failed for that yet (D-148).
+    /// failed because of that yet (D-148).
     unreported_error: Option<Status>,
-    /// Pages lost since the power failed, while protected memory is being written.
+    /// Pages that were lost since the power loss, while protected memory is being written to flash. Otherwise `None`.
     lost: Option<Vec<Lpn>>,
     log: Option<Vec<BufferEvent>>,
 }
@@ -173,7 +174,8 @@ impl Cache {
             room: Room::new(policy, setup, b.read_cache_pages),
             eviction: Eviction::default(),
             directory: Directory::new(slots),
-            // SAFETY: indexed by page; `add_page` assigns the numbers, and `evict` checks those that a policy names.
+            // SAFETY: indexed by page. `add_page` assigns the numbers, and `evict` checks those of a policy's
+            // victims.
             pages: unsafe { TrustedTable::new(Vec::with_capacity(slots)) },
             free_pages: Vec::new(),
             free_slots: [b.capacity_pages, b.read_cache_pages],
@@ -213,14 +215,14 @@ impl Cache {
         }
     }
 
-    /// Whether the buffer meets the conditions of the plain path: it is in blocking mode, its policy does not write
-    /// back on its own, blocks occupy only the room of their pages, and nothing is logged.
+    /// Whether the buffer meets the conditions of the plain path. It must be in blocking mode, its policy must not
+    /// write back on its own, a block must occupy only the room of its cached pages, and nothing must be logged.
     pub fn is_plain(&self) -> bool {
         let blocks = self.background.is_none() && !self.uses_idle;
         self.present && blocks && self.claims.is_none() && !self.is_logged()
     }
 
-    /// Whether the policy follows the times of chips.
+    /// Whether the policy requires the record of chips whose times have changed.
     pub fn follows_times(&self) -> bool {
         self.room.policy.follows_times()
     }
@@ -259,8 +261,8 @@ impl Cache {
             .collect();
     }
 
-    /// Returns the limit on write-backs in flight, and for how long write-backs waited for others since the last
-    /// reset of the counters.
+    /// Returns the limit on write-backs in flight, and the time for which write-backs waited at the limit since the
+    /// last reset of the counters.
     pub fn write_back_limit(&self, now: Time) -> Option<(u32, Time)> {
         let running = self.at_limit_since.map_or(Time::ZERO, |since| now - since);
         let waited = self.counters.at_limit + running;
@@ -305,7 +307,7 @@ impl Cache {
         self.pages.len() as u32 - 1
     }
 
-    /// Counts the wait for a slot of an access to the page `id`, which began at `since`.
+    /// Counts the wait of an access for the slot of page `id`. The wait began at `since`.
     #[inline(always)]
     fn count_slot_wait(&mut self, id: u32, since: Time, slot: Time, is_logged: bool) {
         if slot > Time::ZERO {

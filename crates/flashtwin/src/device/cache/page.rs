@@ -1,4 +1,4 @@
-//! The record of a cached page. It fills one cache line; a miss accesses the records of the victim and of the
+//! The record of a cached page fills one cache line. A miss accesses two records: that of the victim and that of the
 //! incoming page.
 
 use std::num::NonZeroU32;
@@ -7,7 +7,7 @@ use super::waiters::WaitList;
 use crate::nand::FlashEvent;
 use crate::units::{Lpn, Time};
 
-/// An index into a table; `Option<Index>` needs no more memory.
+/// An index into a table. An `Option<Index>` takes no more memory than an `Index`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Index(NonZeroU32);
 
@@ -30,14 +30,14 @@ pub(super) enum Pool {
     ReadCache,
 }
 
-/// The slot of a page whose place in the buffer memory is determined.
+/// The slot of a page that has a place in the buffer memory, or needs none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Slot {
     /// The page holds its slot until it is released.
     Held,
     /// The page has passed its slot on at the start of its write-back (background mode).
     PassedOn,
-    /// The page has no slot, because it is padding.
+    /// The page is padding, and never has a slot.
     Extra,
 }
 
@@ -46,8 +46,8 @@ pub(super) enum Slot {
 pub(super) enum Residency {
     /// The record is unused.
     Free,
-    /// The page has no slot yet; the slot still belongs to another page. `writer` is the write that created the page
-    /// and waits for the slot.
+    /// The page has no slot yet, because its slot still belongs to another page. `writer` is the write that created
+    /// the page and waits for the slot.
     Awaiting { writer: Option<Index> },
     /// The page is being read from flash.
     Filling(Slot),
@@ -55,12 +55,12 @@ pub(super) enum Residency {
     Ready(Slot),
 }
 
-/// Whether the policy, or the read cache's list, can evict the page.
+/// Whether the policy can evict the page. For a page of the read cache: whether the read cache can.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rank {
     /// The page may be chosen as a victim.
     Evictable,
-    /// The page is held by the policy and in flight, and therefore pinned (D-36).
+    /// The policy holds the page, but the page is in flight and therefore pinned (D-36).
     InFlight,
     /// The page was evicted, trimmed or replaced, and is no longer in the policy.
     Left,
@@ -70,7 +70,7 @@ pub(super) enum Rank {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Program {
     None,
-    /// The program waits until an older copy of the logical page is on flash.
+    /// The program must wait until an older copy of the logical page has been programmed.
     BehindOlder,
     Running {
         /// Whether the program carries content that flash lacks.
@@ -80,7 +80,7 @@ pub(super) enum Program {
     },
 }
 
-/// Reasons other than eviction for programming the page.
+/// Reasons to program the page other than its eviction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Want {
     Nothing,
@@ -88,27 +88,27 @@ pub(super) enum Want {
     Flush,
     /// An idle chip writes the page back.
     WriteBack,
-    /// The page is clean and evicted, and is written because its block is written as a whole.
+    /// The page is evicted and clean. It is programmed because its block is written as a whole.
     Padding,
-    /// The page is clean and stays in the read cache, and is written because its block is written as a whole.
+    /// The page is clean and stays in the read cache. It is programmed because its block is written as a whole.
     Merge,
 }
 
 impl Want {
-    /// Whether the page is programmed although flash has its contents.
+    /// Whether the page must be programmed although flash has its contents.
     #[inline]
     pub fn writes_clean(self) -> bool {
         matches!(self, Want::Padding | Want::Merge)
     }
 
-    /// Whether the page is programmed although it was not evicted.
+    /// Whether the page must be programmed although it is not evicted.
     #[inline]
     pub fn writes_cached(self) -> bool {
         matches!(self, Want::Flush | Want::WriteBack | Want::Merge)
     }
 }
 
-/// The group of pages with which the page is written once all of them are complete.
+/// The group of pages with which the page is programmed. The programs start when all pages of the group are complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Membership {
     None,
@@ -126,16 +126,16 @@ pub(super) struct Page {
     pub residency: Residency,
     pub pool: Pool,
     pub rank: Rank,
-    /// Whether the contents differ from flash. A running program already counts as flash.
+    /// Whether the contents differ from flash. Contents that a running program carries count as being in flash.
     pub dirty: bool,
     pub program: Program,
     pub want: Want,
     pub group: Membership,
-    /// Number of the request on whose behalf the page is read or written next.
+    /// Number of the request because of which the page is read or written next.
     pub by: u32,
     /// The page that receives this page's slot.
     pub slot_successor: Option<Index>,
-    /// The evicted copy of the same logical page that must be programmed first, and the next younger copy.
+    /// The evicted copy of the same logical page that must be programmed first. `younger` is the next younger copy.
     pub older: Option<Index>,
     pub younger: Option<Index>,
     /// Accesses that wait for the page, except the `writer` of [`Residency::Awaiting`].
@@ -191,8 +191,9 @@ impl Page {
         matches!(self.program, Program::Running { .. })
     }
 
-    /// Whether nothing more has to be done for the page once it has its slot: the policy manages it, only the request
-    /// that writes it is waiting for it, and no other operation on it is pending.
+    /// Whether nothing has to be done for the page when it gets its slot, other than completing the request that
+    /// writes it. The page must be in the policy, no other access may wait for it, and no operation on it may be
+    /// pending.
     #[inline(always)]
     pub fn is_plain_arrival(&self) -> bool {
         self.rank == Rank::InFlight
@@ -201,7 +202,8 @@ impl Page {
             && self.want == Want::Nothing
     }
 
-    /// Whether the evicted page holds its slot only until its running program has ended, with nothing else pending.
+    /// Whether the evicted page holds its slot only until its running program ends. Nothing else may be pending for
+    /// it.
     #[inline(always)]
     pub fn is_held_by_program(&self) -> bool {
         debug_assert!(self.has_left());
@@ -213,8 +215,8 @@ impl Page {
             && self.waiters.is_empty()
     }
 
-    /// Whether the page holds its slot, has no running program, and needs a program only if it is evicted: it has no
-    /// older copy, no other reason to be programmed, and no group.
+    /// Whether the page holds its slot and must be programmed only if it is evicted. It must have no running program,
+    /// no older copy, no other reason to be programmed, and no group.
     #[inline(always)]
     pub fn is_plain(&self) -> bool {
         self.residency == Residency::Ready(Slot::Held)

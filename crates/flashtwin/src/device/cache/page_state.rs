@@ -1,6 +1,6 @@
 //! The states of a page: slot, fill from flash, program, release.
 //!
-//! [`Device::pump`] performs the next step that a page's state allows; it must be called after every change of a
+//! [`Device::pump`] executes the next step that a page's state permits. It must be called after every change of a
 //! page.
 
 use super::page::{Membership, Page, Pool, Program, Residency, Slot, Want};
@@ -39,7 +39,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Gives the page its slot.
+    /// Gives the page its slot, and continues what waited for that.
     #[inline(never)]
     pub(super) fn give_slot(&mut self, id: u32) {
         self.give_slot_now(id);
@@ -83,15 +83,15 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Reads the page from flash if an access waits for sectors that the page lacks.
+    /// If an access waits for sectors that are missing in the page, reads the page from flash.
     fn fill_if_wanted(&mut self, id: u32) {
         if self.cache.is_fill_awaited(id) {
             self.fill(id);
         }
     }
 
-    /// Reads the page from flash to complete it. If flash has no copy, the page is complete immediately. If an older
-    /// copy of the page is being read, that read completes it.
+    /// Completes the page by reading it from flash. If flash has no copy, the page is complete immediately. If an
+    /// older copy of the page is being read, its read completes this page, too.
     #[inline(never)]
     pub(super) fn fill(&mut self, id: u32) {
         let p = self.page(id);
@@ -116,8 +116,8 @@ impl<B: Backend> Device<B> {
         self.queue_flash(chip, lpn, cause, Owner::cached_page(id));
     }
 
-    /// Completes the sectors of the page and of younger copies of the same logical page. `done` is the read that
-    /// returned them, if any.
+    /// Marks all sectors as valid in the page and in younger copies of the same logical page. `done` is the read that
+    /// returned the sectors, if there was one.
     #[inline(never)]
     fn filled(&mut self, id: u32, done: Option<&Done>) {
         let whole = self.cache.whole;
@@ -185,7 +185,7 @@ impl<B: Backend> Device<B> {
         self.start_program(id);
     }
 
-    /// Performs the next step of a page that is written together with others.
+    /// Executes the next step of a page that is programmed together with others.
     #[inline(never)]
     fn pump_in_group(&mut self, id: u32) {
         let whole = self.cache.whole;
@@ -196,8 +196,8 @@ impl<B: Backend> Device<B> {
         self.whole_in_group(id);
     }
 
-    /// Starts the program of a page that was evicted, or is written back by an idle chip, if fewer than `depth`
-    /// write-backs are running; otherwise queues it. At the start, an evicted page passes its slot on.
+    /// Starts the program of a page that was evicted or that is written back for an idle chip. If `depth` write-backs
+    /// are running, the program is queued instead. When it starts, an evicted page passes on its slot.
     #[inline(never)]
     fn write_back_in_background(&mut self, id: u32, depth: u32) {
         let now = self.now;
@@ -232,7 +232,7 @@ impl<B: Backend> Device<B> {
         };
         p.dirty = false;
         if cause == Cause::WriteBack {
-            // The page counts as a write-back by an idle chip until its program ends.
+            // The page counts as a write-back for an idle chip until its program ends.
             p.want = Want::Nothing;
         } else {
             self.drop_want(id);
@@ -247,7 +247,7 @@ impl<B: Backend> Device<B> {
         );
     }
 
-    /// Cancels all reasons for programming the page except its eviction.
+    /// Cancels all reasons to program the page, except its eviction.
     #[inline(always)]
     fn drop_want(&mut self, id: u32) {
         let want = std::mem::replace(&mut self.page(id).want, Want::Nothing);
@@ -302,7 +302,7 @@ impl<B: Backend> Device<B> {
         self.program_ended(id, done);
     }
 
-    /// Ends the program of a page that stays cached, or that has a further program pending.
+    /// Ends the program of a page that stays cached, or that must be programmed once more.
     #[inline(never)]
     fn program_ended(&mut self, id: u32, done: &Done) {
         let p = self.page(id);
@@ -356,9 +356,9 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Handles a failed fill (D-146): accesses that wait for the missing sectors fail. If the page had to be
-    /// programmed, its writes are lost and flash keeps the old contents. Younger copies of the same logical page keep
-    /// their contents and read missing sectors themselves.
+    /// Handles a read of a page that failed (D-146). Accesses that wait for the missing sectors fail. If the page had
+    /// to be programmed, its writes are lost, and flash keeps the old contents. Younger copies of the same logical
+    /// page keep their contents, and read their missing sectors themselves.
     #[cold]
     fn fill_failed(&mut self, id: u32, done: &Done) {
         let p = self.page(id);
@@ -379,7 +379,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Drops the contents of a page that should be programmed but cannot.
+    /// Drops the contents of a page that should be programmed, but cannot be completed.
     fn drop_contents(&mut self, id: u32) {
         let p = self.page(id);
         let was_dirty = std::mem::take(&mut p.dirty);
@@ -393,8 +393,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Records the loss of a page's acknowledged writes, which will not reach flash. Flushes and forced writes that
-    /// wait for the page fail; if there are none, the next one fails (D-148).
+    /// Records that acknowledged writes of a page are lost, because they will not reach flash. Flushes and forced
+    /// writes that wait for the page fail. If none waits, the next flush or forced write fails (D-148).
     #[cold]
     fn lose(&mut self, id: u32, how: Status) {
         let cache = self.cache();
@@ -407,8 +407,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Notifies the policy that a program has ended. If `cleaned`, the page stays cached and is now clean. If the
-    /// flash copy may have moved to another chip, the policy is notified of that, too.
+    /// Notifies the policy that a program has ended. If `cleaned`, the page stays cached and is clean now. If flash
+    /// copies can move to another chip, also notifies the policy of that.
     #[inline(never)]
     fn notify_policy(&mut self, id: u32, lpn: Lpn, cleaned: bool) {
         if cleaned {
@@ -431,13 +431,13 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Releases an evicted page: its slot passes to its successor.
+    /// Releases an evicted page, and passes on its slot to its successor.
     #[inline(always)]
     pub(super) fn release(&mut self, id: u32) {
         self.release_to::<false>(id);
     }
 
-    /// Releases an evicted page. If `INLINED`, the code that passes on the slot is inlined.
+    /// Releases an evicted page. With `INLINED`, the code that passes on the slot is inlined.
     #[inline(always)]
     fn release_to<const INLINED: bool>(&mut self, id: u32) {
         let cache = self.cache();
@@ -446,12 +446,12 @@ impl<B: Backend> Device<B> {
             p.waiters.is_empty(),
             "a page is released while an access waits for it"
         );
-        // Queues that still contain this record will find that nothing is to be done for it.
+        // Queues may still contain this record. When they reach it, there is nothing to be done for it.
         let residency = std::mem::replace(&mut p.residency, Residency::Free);
         let (lpn, has_copies) = (p.lpn, p.older.is_some() || p.younger.is_some());
         cache.directory.remove(lpn, PageId(id));
         cache.clear_unstable(id);
-        // All links are updated before the slot is passed on, because that may release further pages.
+        // All links must be updated before the slot is passed on, because that may release further pages.
         let wake = match has_copies {
             true => cache.unlink_copies(id),
             false => None,
@@ -492,14 +492,15 @@ impl<B: Backend> Device<B> {
 }
 
 impl Cache {
-    /// Removes a page from the list of copies of the same logical page. Returns the next younger copy if that was
-    /// waiting to be programmed.
+    /// Removes a page from the list of copies of the same logical page. If the next younger copy waited to be
+    /// programmed, returns it.
     #[inline(never)]
     fn unlink_copies(&mut self, id: u32) -> Option<u32> {
         let p = &self.pages[id as usize];
         let (older, younger) = (p.older, p.younger);
         if let Some(older) = older {
-            // The page was trimmed before it was programmed; its neighbours in the list now follow each other.
+            // The page was trimmed before it was programmed. Its older and its younger copy now follow each other in
+            // the list.
             self.pages[older.get() as usize].younger = younger;
         }
         let younger = younger?.get();

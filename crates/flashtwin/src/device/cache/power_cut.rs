@@ -1,4 +1,4 @@
-//! Power loss: the data that the buffer loses, and the orderly shutdown before one.
+//! Power loss: the data that the buffer loses, and the orderly shutdown before a power loss.
 
 use std::collections::HashSet;
 
@@ -10,17 +10,17 @@ use crate::units::Lpn;
 /// Losses caused by a power loss.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PowerCut {
-    /// Logical pages whose newest content is lost, ascending. For all other pages, flash has the content acknowledged
-    /// to the host.
+    /// Logical pages whose newest contents are lost, in ascending order. For all other pages, flash has the contents
+    /// that were acknowledged to the host.
     pub lost: Vec<Lpn>,
     /// Number of host requests that were not finished.
     pub unfinished: usize,
 }
 
 impl<B: Backend> Device<B> {
-    /// Writes the contents of the buffer, protected or not, to flash, as a drive does when it is notified of a coming
-    /// power loss. Processes at most `steps` events and returns how many of them are left. The completion of the
-    /// flush for this is in [`Device::completions`].
+    /// Writes the contents of the buffer to flash, as a drive does when it is notified of a power loss in advance.
+    /// The buffer may be protected or not. Processes at most `steps` events, and returns how many of these are left.
+    /// The completion of the flush that this uses is in [`Device::completions`].
     pub fn shut_down(&mut self, mut steps: u64) -> u64 {
         let protected = std::mem::take(&mut self.cache.protected);
         let flush = Request {
@@ -31,7 +31,7 @@ impl<B: Backend> Device<B> {
             fua: false,
             ..Request::default()
         };
-        // Events due at this instant are processed first.
+        // Events that are due at this instant are processed before the flush.
         self.advance(self.now);
         // The result is ignored: a flush has no address that could be invalid.
         let _ = self.submit(self.now, &flush, u64::MAX);
@@ -42,8 +42,8 @@ impl<B: Backend> Device<B> {
         steps
     }
 
-    /// Writes the contents of protected memory after a power loss ([`Device::shut_down`]), and adds pages that could
-    /// not be written to the losses.
+    /// Writes the contents of protected memory to flash after a power loss ([`Device::shut_down`]). Adds pages that
+    /// cannot be written to the losses.
     pub(in crate::device) fn write_protected(&mut self, cut: &mut PowerCut, steps: u64) -> u64 {
         self.cache.lost = Some(Vec::new());
         let steps = self.shut_down(steps);
@@ -54,9 +54,9 @@ impl<B: Backend> Device<B> {
         steps
     }
 
-    /// Returns what would be lost if power failed now: data in volatile buffer memory that is not in flash (none if
-    /// the memory is non-volatile or protected), and data in the volatile memory of an array's members. A running
-    /// program counts as not done. Trimmed pages do not count as lost.
+    /// Returns the data that would be lost in a power loss at this instant. This is data in the volatile memory of an
+    /// array's members. If the buffer memory is volatile and not protected, it is also data that is in the buffer,
+    /// but not in flash. A running program counts as not done. Trimmed pages do not count as lost.
     pub fn power_cut(&self) -> PowerCut {
         let unfinished = self.requests.len();
         let mut lost = Vec::new();
@@ -69,7 +69,8 @@ impl<B: Backend> Device<B> {
                 .map(|p| p.lpn);
             match self.cache.protected {
                 false => lost.extend(held),
-                // Pages in the protected buffer are newer than their lost copies.
+                // A page that a member would lose is not lost if the protected buffer has it: the buffer's copy is
+                // newer.
                 true => {
                     let held: HashSet<Lpn> = held.collect();
                     lost.retain(|lpn| !held.contains(lpn));

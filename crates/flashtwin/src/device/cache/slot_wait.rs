@@ -1,8 +1,9 @@
 //! Splits waits for buffer slots by the flash operation that ended them.
 //!
-//! A wait ends at the end of some flash operation: the write-back of the page that had the slot, another write-back
-//! if only a limited number may run, or a read or program that makes a page evictable. The last part of the wait is
-//! this operation, as far as both overlap. Before that, the access waited for its turn behind other operations.
+//! A wait for a slot ends at the end of a flash operation. This is the write-back of the page that had the slot. If
+//! the number of write-backs is limited, it can be another write-back. It can also be a read or program that makes a
+//! page evictable. The part of the wait that overlaps with this operation is split like the operation. In the time
+//! before, the access waited for its turn behind other operations.
 
 use super::Cache;
 use crate::device::flash::OpTimes;
@@ -18,7 +19,7 @@ pub(super) struct Ended {
 }
 
 impl Ended {
-    /// Sets the slot parts of a breakdown, for a wait of length `wait` that ended at `until`.
+    /// Sets the slot parts of a breakdown, for a wait of duration `wait` that ended at `until`.
     #[inline(always)]
     fn set_wait(&self, wait: Time, until: Time, parts: &mut Breakdown) {
         let op = match self.at == until {
@@ -43,19 +44,20 @@ impl Cache {
         };
     }
 
-    /// Keeps the operation that ended as the page got its slot, for accesses that wait for more than the slot.
+    /// Stores the operation that ended when the page got its slot, for accesses that then wait for more than the
+    /// slot.
     #[inline(always)]
     pub(super) fn keep_slot_end(&mut self, page: u32) {
         self.slot_ends[page as usize] = self.ended;
     }
 
-    /// Sets the slot parts of a breakdown, for a wait of length `wait` that ends now.
+    /// Sets the slot parts of a breakdown, for a wait of duration `wait` that ends now.
     #[inline(always)]
     pub fn set_slot_wait(&self, wait: Time, now: Time, parts: &mut Breakdown) {
         self.ended.set_wait(wait, now, parts);
     }
 
-    /// Sets the slot parts of a breakdown, for a wait of length `wait` until the page got its slot.
+    /// Sets the slot parts of a breakdown, for a wait of duration `wait` that ended when the page got its slot.
     #[inline(always)]
     pub(super) fn set_slot_wait_of(&self, page: u32, wait: Time, parts: &mut Breakdown) {
         let slot_at = self.pages[page as usize].slot_at;

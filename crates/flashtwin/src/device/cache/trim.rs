@@ -18,7 +18,7 @@ impl<B: Backend> Device<B> {
             self.leave_policy(id);
         }
         self.backend.trim(lpn, self.now, &mut self.events);
-        // Neither this copy nor older copies that are not on flash yet need to be programmed any more.
+        // Neither this copy nor the older copies that are not in flash yet need to be programmed any more.
         let mut next = Some(id);
         while let Some(at) = next {
             let cache = self.cache();
@@ -34,7 +34,7 @@ impl<B: Backend> Device<B> {
             }
             next = p.older.map(Index::get);
             cache.note_stability(at);
-            // Flushes need not wait for the page any more; accesses still wait for slot and data.
+            // Flushes no longer have to wait for the page. Accesses still wait for the page's slot and data.
             self.serve_waiters(at, None, false);
         }
         self.pump(id);

@@ -1,4 +1,4 @@
-//! Accesses that wait for a page; for each page a list, first come first served.
+//! Accesses that wait for a page. Each page has a list of them, in order of arrival.
 
 use super::page::{Index, Residency};
 use crate::device::cache::Cache;
@@ -13,13 +13,13 @@ use crate::units::Time;
 /// Event for which an access waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wants {
-    /// The page gets its slot; the access then writes into it.
+    /// The page gets its slot. The access then writes to the page.
     Slot,
-    /// The page gets its slot, the access writes into it, and the page is then programmed.
+    /// The page gets its slot. The access then writes to the page, which is then programmed.
     SlotThenProgram,
-    /// Waits until the sectors of the page that are given as bits are valid.
+    /// The sectors of the page that are given as bits are valid.
     Data(u64),
-    /// Waits until this many programs of the page have ended.
+    /// This number of programs of the page have ended.
     Programs(u32),
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Waiter {
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     waiter: Waiter,
-    /// The next entry of the circular list; for the last entry, the first.
+    /// The next entry of the circular list. After the last entry follows the first.
     next: u32,
 }
 
@@ -87,7 +87,7 @@ impl Waiters {
         Some(waiter)
     }
 
-    /// Returns the waiter of a list with only one.
+    /// If a list has exactly one waiter, returns it.
     #[inline(always)]
     pub fn lone(&self, list: WaitList) -> Option<&Waiter> {
         let last = list.0?.get();
@@ -105,7 +105,7 @@ impl Waiters {
 }
 
 impl Cache {
-    /// Lets an access wait for a page, behind the accesses that already do.
+    /// Lets an access wait for a page, behind the accesses that wait for it already.
     #[inline]
     pub(super) fn wait(&mut self, page: u32, request: ReqId, since: Time, wants: Wants) {
         let waiter = Waiter {
@@ -127,7 +127,7 @@ impl Cache {
             .any(|waiter| matches!(waiter.wants, Wants::Programs(_)))
     }
 
-    /// Whether exactly one access waits, for sectors that the page lacks, so that no waiter can be served.
+    /// Whether exactly one access waits, and the page lacks sectors for which it waits. No waiter can then be served.
     #[inline(always)]
     pub(super) fn lacks_for_lone_waiter(&self, page: u32) -> bool {
         let p = &self.pages[page as usize];
@@ -135,7 +135,7 @@ impl Cache {
         lone.is_some_and(|w| matches!(w.wants, Wants::Data(sectors) if sectors & !p.valid != 0))
     }
 
-    /// Whether an access waits for sectors that the page lacks.
+    /// Whether an access waits for sectors that are missing in the page.
     pub(super) fn is_fill_awaited(&self, page: u32) -> bool {
         let lacks = !self.pages[page as usize].valid;
         self.waiters_of(page)
@@ -143,7 +143,7 @@ impl Cache {
     }
 
     /// Returns the breakdown of an access that has waited for this page since `since`. `done` is the flash operation
-    /// that ended the wait, if any.
+    /// that ended the wait, if there was one.
     pub(super) fn wait_parts(
         &self,
         page: u32,
@@ -152,11 +152,11 @@ impl Cache {
         now: Time,
     ) -> Breakdown {
         let waited = now - since;
-        // If the access arrived after the operation had begun, it waited only for the rest of it.
+        // If the access arrived after the operation had begun, its wait includes only the rest of the operation.
         let mut parts = done.map_or(Breakdown::default(), |done| {
             OpTimes::of(done, done.op.is_read()).parts_within(waited, now)
         });
-        // Time before the operation: first the wait for the slot, then other operations on the page.
+        // Before the operation, the access first waited for the slot, and then for other operations on the page.
         let before = waited - parts.total();
         let slot_at = self.pages[page as usize].slot_at;
         let slot = before.min(slot_at.saturating_sub(since));
@@ -170,7 +170,7 @@ impl Cache {
 
 impl<B: Backend> Device<B> {
     /// Completes the accesses whose condition the page now meets. `done` is the flash operation that has just ended,
-    /// if any; `program` is true if that was a program.
+    /// if there was one. `program` is whether it was a program.
     #[inline(never)]
     pub(super) fn serve_waiters(&mut self, id: u32, done: Option<&Done>, program: bool) {
         let now = self.now;

@@ -1,8 +1,9 @@
-//! The plain front end: copies of the request path without tests for features that the device does not have.
+//! The plain front end: copies of the request path that do not test for features which the device does not have.
 //!
-//! The path is written once and compiled several times: for any device, and for plain devices ([`Device::is_plain`])
-//! with any back end and with the two most frequent kinds of flash. [`Device::submit`] and the event loop choose the
-//! copy. In the code, the constant [`Work::PLAIN`] distinguishes the copies.
+//! The request path is written once and compiled several times: for any device, for plain devices
+//! ([`Device::is_plain`]) with any back end, and for plain devices with each of the two most frequent kinds of flash.
+//! [`Device::submit`] and the event loop choose the copy. In the code, the constant [`Work::PLAIN`] distinguishes the
+//! copies.
 
 use std::mem::offset_of;
 
@@ -22,13 +23,13 @@ pub(super) struct Path(pub u8);
 impl Path {
     pub const ANY: Path = Path(0);
 
-    /// Returns the copy for a plain front end with a back end of this [`Work::kind`].
+    /// Returns the copy of the path for a plain front end, with a back end of this [`Work::kind`].
     pub const fn plain(kind: u8) -> Path {
         Path(kind + 1)
     }
 }
 
-/// Runs an expression on the copy of the path that a device uses.
+/// Runs an expression on the copy of the path that the device uses.
 macro_rules! on_path {
     ($device:expr, $on:ident => $work:expr) => {
         on_path!($device, $on => $work, 0 1 2)
@@ -53,7 +54,7 @@ pub(super) use on_path;
 #[repr(transparent)]
 pub(crate) struct Plain<B, const KIND: u8>(B);
 
-/// Fails to compile unless a device and a plain one have the same size, alignment and places of fields.
+/// Fails to compile if a device and a plain device differ in size, alignment or the places of fields.
 const fn assert_same_layout<B: Backend, const KIND: u8>() {
     assert!(size_of::<Device<B>>() == size_of::<Device<Plain<B, KIND>>>());
     assert!(align_of::<Device<B>>() == align_of::<Device<Plain<B, KIND>>>());
@@ -63,8 +64,9 @@ const fn assert_same_layout<B: Backend, const KIND: u8>() {
 }
 
 impl<B: Backend> Device<B> {
-    /// Whether the device is plain. Conditions: one submission queue, a bus without command overhead, a processor and
-    /// a buffer memory that take no time, blocking mode, a policy that does not write back on its own, and no log.
+    /// Whether the device is plain. A plain device has one submission queue, a bus without command overhead, a
+    /// processor and a buffer memory that take no time, and blocking mode. Its policy does not write back on its own,
+    /// and nothing is logged.
     fn is_plain(&self) -> bool {
         let front = self.queues.are_plain()
             && self.link.has_mode_alone(Mode::Bus)
@@ -78,13 +80,13 @@ impl<B: Backend> Device<B> {
             && !self.backend.heeds_placement()
     }
 
-    /// Chooses the copy again. Must be called after every change of a condition of [`Device::is_plain`].
+    /// Chooses the copy of the path again. Must be called after every change of a condition of [`Device::is_plain`].
     pub(super) fn find_path(&mut self) {
         self.path = self.path_now();
     }
 
-    /// Returns the names of the copies of the code in use: that of the front end, then that of the back end, such as
-    /// "plain front end, msr flash". The table of paths in ARCHITECTURE.md has the conditions.
+    /// Returns the names of the copies of the code that are in use, first that of the front end, then that of the
+    /// back end. For example: "plain front end, msr flash". The table of paths in ARCHITECTURE.md has the conditions.
     pub fn path(&self) -> String {
         let (front, is_plain) = match self.path {
             Path::ANY => ("general", false),
@@ -100,7 +102,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Returns the device as a plain one with a back end of the given kind.
+    /// Returns the device as a plain device with a back end of kind `KIND`.
     ///
     /// # Panics
     /// Panics if the device's back end is of another kind.
@@ -111,8 +113,8 @@ impl<B: Backend> Device<B> {
             self.backend.kind() == KIND,
             "the path of another kind of back end"
         );
-        // SAFETY: both devices have the same layout: `Device` is `repr(C)` with the same fields except the back end,
-        // and `Plain` has the layout of the back end that it contains. A back end of this kind is a valid `Plain`.
+        // SAFETY: both types have the same layout. `Device` is `repr(C)`, and its fields are the same except the back
+        // end. `Plain` has the layout of the back end that it contains. A back end of this kind is a valid `Plain`.
         unsafe { &mut *std::ptr::from_mut(self).cast() }
     }
 }
@@ -120,8 +122,8 @@ impl<B: Backend> Device<B> {
 impl<B: Backend, const KIND: u8> Plain<B, KIND> {
     #[inline(always)]
     fn get(&self) -> &B {
-        // SAFETY: only `as_plain` makes a `Plain`, from a back end of this kind, and no method called here changes
-        // the kind: see `Work`.
+        // SAFETY: only `as_plain` creates a `Plain`, and only from a back end of this kind. No method called here
+        // changes the kind: see `Work`.
         unsafe { self.0.assume(KIND) };
         &self.0
     }

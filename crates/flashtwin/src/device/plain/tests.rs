@@ -1,4 +1,4 @@
-//! Requests on the plain path end in the same way as on any device.
+//! Requests on the plain path end in the same way as on the general path.
 
 use super::super::{Backend, Device};
 use super::Path;
@@ -12,9 +12,9 @@ use crate::{Array, ArraySpec, DeviceSpec, Ssd};
 const PAGE: u64 = 4096;
 const MODERN: [(&str, &str); 2] = [("nand.backend", "modern"), ("geometry.channels", "2")];
 
-/// Submits random requests. Returns for each completed request its result and time, and the operations of the flash.
-/// Programs are logged in one half of the run, so that the device uses the general path there: the first half if
-/// `logged`, otherwise the second.
+/// Submits random requests. Returns the result and time of each completed request, and the flash operations. In one
+/// half of the run, programs are logged, so that the device takes the general path: in the first half if `logged`,
+/// otherwise in the second.
 fn run<B: Backend>(device: &mut Device<B>, seed: u64, logged: bool, plain: Path) -> String {
     let mut rng = Rng::new(seed);
     let pages = device.exported_bytes() / PAGE;
@@ -135,8 +135,8 @@ fn state(ssd: &Ssd) -> Vec<u8> {
     bytes
 }
 
-/// Compares a device that stays on its path with one that is switched between the paths while requests are in flight,
-/// under the same random requests.
+/// Compares two devices under the same random requests. One stays on its path; the other is switched between the
+/// paths while requests are in flight.
 fn compare_switched(what: &str, ssd: Ssd, seed: u64) {
     let mut rng = Rng::new(seed);
     let pages = ssd.exported_bytes() / PAGE;
@@ -192,7 +192,7 @@ fn every_policy_does_the_same_on_both_paths_of_every_kind_of_device() {
             let mut keys = keys.to_vec();
             keys.push(("buffer.policy", &policy));
             let ssd = ssd(&keys);
-            // It writes back while chips are idle.
+            // Co-Active writes back while chips are idle.
             let is_plain = policy != "co-active";
             let what = format!("{policy}, {kind}");
             assert_eq!(ssd.path != Path::ANY, is_plain, "{what}");
@@ -235,7 +235,7 @@ fn an_array_does_the_same_on_both_paths() {
     }
 }
 
-/// A front end that takes time, or has limits, is not plain.
+/// A front end that takes time, or that has limits, is not plain.
 #[test]
 fn features_of_the_front_end_select_the_general_path() {
     for (key, value) in [
@@ -253,8 +253,8 @@ fn features_of_the_front_end_select_the_general_path() {
     }
 }
 
-/// The check runs in every build: executing a copy of the code that lacks a needed feature would be
-/// undefined behaviour.
+/// The check is executed in every build. To execute a copy of the code that lacks a feature in use would be undefined
+/// behaviour.
 #[test]
 #[should_panic(expected = "the path of another kind of back end")]
 fn stale_path_panics() {

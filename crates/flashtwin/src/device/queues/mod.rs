@@ -1,12 +1,13 @@
 //! Submission queues, and the arbitration between them in front of the controller (D-100).
 //!
-//! Round robin takes at most a *burst* of commands from one queue, then from the next (NVMe Base Specification 2.0,
-//! 3.4.4). Weighted round robin has four classes of queues. Urgent commands have priority over all others. The other
-//! classes are served in the order high, medium, low, each at most as often per round as its weight. A new round
-//! begins when all classes with commands have used up their weights. Within a class, queues are served round robin.
+//! Round robin takes at most a *burst* of commands from one queue, then continues with the next queue (NVMe Base
+//! Specification 2.0, 3.4.4). Weighted round robin has four classes of queues. Urgent commands have priority over all
+//! others. The other classes are served in the order high, medium, low. In a round, each class is served at most as
+//! many times as its weight. A new round begins when all classes with commands have used up their weights. In a
+//! class, queues are served round robin.
 //!
-//! A request can wait in three places: at the host while its queue is full, in its queue, and at the limit on
-//! commands that the controller executes at a time. Queues and arbitration themselves take no time.
+//! A request can wait in three places: at the host while its queue is full, in its queue, and at the limit on the
+//! number of commands that the controller executes at a time. Queues and arbitration take no time themselves.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -20,7 +21,7 @@ use crate::spec::{Assign, Host};
 #[derive(Clone, Debug)]
 struct Class {
     queues: Range<usize>,
-    /// The queue that is being served, and the commands left of its burst.
+    /// The queue that is being served; `burst_left` is the number of commands left of its burst.
     at: usize,
     burst_left: u32,
     weight: u32,
@@ -35,7 +36,7 @@ struct Queue {
     waiting: VecDeque<ReqId>,
     /// Requests that wait at the host because the queue is full.
     at_host: VecDeque<ReqId>,
-    /// Number of requests of this queue that the device has not finished.
+    /// Number of requests of this queue that are not finished.
     outstanding: u32,
     class: usize,
 }
@@ -49,14 +50,14 @@ pub(super) struct Queues {
     burst: u32,
     depth: u32,
     commands: u32,
-    /// Whether requests may have to wait until others are finished.
+    /// Whether a request may have to wait until others are finished.
     is_limited: bool,
     assign: Assign,
-    /// Round-robin positions for requests without a queue of their own: for reads, and for other requests.
+    /// Round-robin positions for requests that do not name a queue: one for reads, one for other requests.
     turns: [usize; 2],
     waiting: u32,
     in_service: u32,
-    /// Whether a request was finished for which another one may have waited.
+    /// Whether a request has finished since the last check for waiting requests.
     stirred: bool,
 }
 
@@ -102,13 +103,13 @@ impl Queues {
         }
     }
 
-    /// Whether requests may have to wait until others are finished.
+    /// Whether a request may have to wait until others are finished.
     #[inline]
     pub fn is_limited(&self) -> bool {
         self.is_limited
     }
 
-    /// Whether there is a single queue, without limits.
+    /// Whether there is a single queue, and no limit.
     pub fn are_plain(&self) -> bool {
         self.queues.len() == 1 && !self.is_limited
     }
@@ -130,12 +131,13 @@ impl Queues {
         queue as u16
     }
 
-    /// Returns the queue for a number; numbers beyond the last queue wrap around.
+    /// Returns the queue with this number. Numbers beyond the last queue wrap around.
     pub fn queue_of(&self, number: u16) -> u16 {
         (usize::from(number) % self.queues.len()) as u16
     }
 
-    /// Adds a request at the host's side of its queue; returns true if the queue has a place for it.
+    /// Adds a request to its queue. Returns true if the queue has a place for it. Otherwise the request waits at the
+    /// host.
     #[inline]
     fn enter(&mut self, queue: u16, id: ReqId) -> bool {
         let queue = &mut self.queues[usize::from(queue)];
@@ -160,7 +162,7 @@ impl Queues {
         self.waiting
     }
 
-    /// Returns a request that was waiting at the host and now has a place in its queue.
+    /// Returns a request that was waiting at the host and has a place in its queue now.
     fn admitted(&mut self) -> Option<ReqId> {
         let depth = self.depth;
         let has_place = |q: &&mut Queue| q.outstanding < depth && !q.at_host.is_empty();
@@ -247,7 +249,7 @@ impl<B: Backend> Device<B> {
         self.admit_pending();
     }
 
-    /// Releases the queue place of a finished request; other requests take it in [`Device::admit_pending`].
+    /// Frees the place of a finished request in its queue. [`Device::admit_pending`] gives it to another request.
     #[inline]
     pub(super) fn leave_queue(&mut self, queue: u16) {
         if !B::PLAIN && self.queues.is_limited() {
@@ -255,7 +257,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Admits requests from the host for which there is a place now.
+    /// Admits requests that were waiting at the host, if there is a place for them now.
     #[inline(always)]
     pub(super) fn admit_pending(&mut self) {
         if !B::PLAIN && self.queues.stirred {

@@ -1,4 +1,4 @@
-//! Arbitration between queues, by hand and at random, and waits for places.
+//! Arbitration between queues, compared with hand-computed orders and under random load. Also tests waits for places.
 
 use super::*;
 use crate::request::Request;
@@ -7,7 +7,7 @@ use crate::spec::{builtin, Arbitration};
 use crate::units::Time;
 use crate::{DeviceSpec, Ssd};
 
-/// Returns a device that was never written and whose processor takes 1 us for a read and no time for other requests.
+/// Returns a device that was never written. Its processor takes 1 us for a read, and no time for other requests.
 fn device(host: &[(&str, &str)]) -> Ssd {
     let mut overrides = vec![
         ("controller.request_us", "1"),
@@ -31,10 +31,11 @@ fn read() -> Request {
     }
 }
 
-/// Returns the queues that were served, in order, if all of `submitted` arrive at once.
+/// Submits reads to the queues `submitted`, all at the same instant. Returns the queues in the order in which they
+/// were served.
 fn served(host: &[(&str, &str)], submitted: &[u16]) -> Vec<u64> {
     let mut ssd = device(host);
-    // One that keeps the processor until all are there.
+    // This request keeps the processor busy until all others have arrived.
     ssd.submit_to(Time::ZERO, &read(), 99, 0).unwrap();
     for &queue in submitted {
         let tag = u64::from(queue);
@@ -58,7 +59,7 @@ fn whose_turn_it_is_by_hand() {
     let round_robin = [("host.queues", "3")];
     assert_eq!(served(&round_robin, &submitted), [1, 2, 0, 1, 0, 0]);
     let bursts = [("host.queues", "3"), ("host.burst", "2")];
-    // The burst of queue 0 began with the command before these.
+    // The burst of queue 0 began with the request that kept the processor busy.
     assert_eq!(served(&bursts, &submitted), [0, 1, 1, 2, 0, 0]);
     let weighted = [
         ("host.queues", "5"),
@@ -69,7 +70,8 @@ fn whose_turn_it_is_by_hand() {
         ("host.high_weight", "3"),
         ("host.medium_weight", "2"),
     ];
-    // Urgent 0; high 1 and 2 alternately, three per round; medium 3, two per round; low 4, one per round.
+    // Queue 0 is urgent. Queues 1 and 2 are high and alternate, three commands per round. Queue 3 is medium, two per
+    // round. Queue 4 is low, one per round.
     let submitted = [4, 4, 4, 3, 3, 3, 2, 2, 1, 1, 1, 1, 0, 0];
     assert_eq!(
         served(&weighted, &submitted),
@@ -77,8 +79,9 @@ fn whose_turn_it_is_by_hand() {
     );
 }
 
-/// Queues, weights, bursts, limits and arrivals are random. Every request is served once, and those of one queue are
-/// served in order. While all classes have commands, each has its share of every round, however small its weight.
+/// Queues, weights, bursts, limits and arrivals are random. Every request must be served once, and the requests of
+/// one queue in order. While all classes have commands, each class must have its share of every round, however small
+/// its weight.
 #[test]
 fn nothing_is_lost_or_overtaken_and_shares_follow_weights() {
     for seed in crate::seeds(3) {
@@ -139,7 +142,7 @@ fn nothing_is_lost_or_overtaken_and_shares_follow_weights() {
     }
 }
 
-/// There are two queues of one place each. A further request of a queue waits at the host until the previous one is
+/// There are two queues with one place each. A second request of a queue waits at the host until the first one is
 /// done. With a limit of one command, the device executes commands one after the other.
 #[test]
 fn requests_wait_for_places() {
@@ -154,7 +157,7 @@ fn requests_wait_for_places() {
                 op: Op::Write,
                 ..read()
             };
-            // Pages on chips 0 to 3; queues 0, 0, 1, 1.
+            // The pages are on chips 0 to 3, and the requests in queues 0, 0, 1, 1.
             ssd.submit_to(Time::ZERO, &write, tag, tag as u16 / 2)
                 .unwrap();
         }
@@ -176,7 +179,7 @@ fn requests_wait_for_places() {
     );
 }
 
-/// Limits that are never reached change no instant of a random load, and neither do several queues.
+/// Limits that are never reached change no instant of a random load. Several queues do not change one either.
 #[test]
 fn limits_that_are_not_reached_change_nothing() {
     for seed in crate::seeds(3) {

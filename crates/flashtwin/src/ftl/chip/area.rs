@@ -1,4 +1,5 @@
-//! A log shared by all logical blocks: a queue of log blocks, oldest first. Pages are appended to the newest block.
+//! A log shared by all logical blocks: a queue of log blocks, the oldest first. Pages are appended to the newest
+//! block.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -33,7 +34,8 @@ impl Area {
         self.blocks.len() as u32
     }
 
-    /// Returns the number of blocks that the log can still take before its oldest block must be reclaimed.
+    /// Returns the number of blocks that the log can still take. Beyond this number, its oldest block must be
+    /// reclaimed.
     pub fn claims(&self) -> u32 {
         self.blocks_max - self.len()
     }

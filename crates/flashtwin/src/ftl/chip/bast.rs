@@ -1,8 +1,8 @@
 //! BAST: each of a few logical blocks has a log block of its own (Kim et al., IEEE TCE 48(2), 2002).
 //!
-//! A page whose place in the data block was never written is written there; any other page is written to the log
-//! block of its logical block. A log block is merged when another page arrives for it and it is full. If a log block
-//! is needed and none is free, the log block whose last write is the oldest is merged.
+//! A page is written to its place in the data block if that place was never written. Otherwise it is written to the
+//! log block of its logical block. A log block is merged if it is full and another page arrives for it. If a log
+//! block is needed and none is free, the log block whose last write is the oldest is merged.
 
 use std::io::{self, Read, Write};
 
@@ -38,7 +38,7 @@ impl Own for BastSetup {
         u64::from(self.log_blocks) * u64::from(chip.pages_per_block)
     }
 
-    /// Returns the blocks for data and logs, plus one: the new block of a full merge.
+    /// Returns the number of blocks for data and logs, plus one for the new block of a full merge.
     fn blocks_min(&self, chip: &Chip) -> u64 {
         u64::from(chip.logical_blocks()) + u64::from(self.log_blocks) + 1
     }
@@ -83,7 +83,7 @@ struct Log {
     owner: u32,
     /// Number of pages written to the log block.
     count: u32,
-    /// Whether the pages are the offsets 0 to count - 1, in this order.
+    /// Whether the log block contains the offsets 0 to `count` - 1 of its logical block, in this order.
     in_order: bool,
 }
 
@@ -173,7 +173,8 @@ impl Bast {
         Ok(())
     }
 
-    /// Whether a loaded log is valid: its logical block has no other log, and its contents match its description.
+    /// Whether a log that was loaded is valid: no other log belongs to its logical block, and its contents match its
+    /// fields.
     fn is_sound(&self, log: &Log) -> bool {
         let store = &self.blocks.store;
         let n = store.pages_per_block();
@@ -186,7 +187,8 @@ impl Bast {
             && (!log.in_order || self.blocks.may_adopt(log.owner, log.block, log.count))
     }
 
-    /// Merges a log with its data block. The log's contents determine the kind: switch, partial or full merge.
+    /// Merges a log with its data block. The contents of the log determine the kind of the merge: switch, partial or
+    /// full.
     fn merge(&mut self, log: u32, ops: &mut Vec<FlashOp>) {
         let Log {
             block,
@@ -246,7 +248,7 @@ impl Bast {
         self.blocks.prefetch(page);
     }
 
-    /// Returns how much can be written before the next merge.
+    /// Returns how much the host can write before the next merge.
     pub(super) fn outlook(&self) -> Outlook {
         let n = self.store().pages_per_block();
         Outlook::of_log(self.idle_logs(), self.newest_room(), n)
@@ -265,8 +267,9 @@ impl ChipFtl for Bast {
     fn write(&mut self, page: u32, ops: &mut Vec<FlashOp>) -> Result<(), NoSpace> {
         let (owner, offset) = self.blocks.split(page);
         if !self.blocks.is_unwritten(page) {
-            // The merge may leave the page's place in the data block unwritten. The place is checked only afterwards,
-            // so that no older page is written to it later.
+            // The merge may leave the page's place in the data block unwritten. The page must then be written to that
+            // place and not to a log; otherwise an older version could be written to the place later. So the place is
+            // checked after the merge.
             self.merge_if_full(owner, ops);
         }
         if self.blocks.is_unwritten(page) {

@@ -1,8 +1,8 @@
 //! Common parts of the translation layers that map blocks: block map, page map of the logs, writes in place, merges.
 //!
-//! A logical block has at most one data block, in which page `o` is at offset `o`. One array has the location of the
-//! newest version of each page, in a data block or in a log. The published tables of log blocks contain the same
-//! data.
+//! A logical block has at most one data block, which holds page `o` at offset `o`. One array has the location of the
+//! newest version of each page, in a data block or in a log. The tables of log blocks in the papers contain the same
+//! information.
 
 use std::io::{self, Read, Write};
 
@@ -98,8 +98,8 @@ impl Blocks {
             .is_none_or(|ppn| self.store.is_erased(ppn))
     }
 
-    /// Writes a page to its unwritten place in the data block. Taking a new data block is only allowed if at least
-    /// `claims` blocks stay free, for logs and merges.
+    /// Writes a page to its unwritten place in the data block. If the logical block has no data block, takes a new
+    /// one, provided that at least `claims` blocks then stay free for logs and merges.
     pub fn write_in_place(
         &mut self,
         page: u32,
@@ -132,8 +132,8 @@ impl Blocks {
         self.map[page as usize] = ppn;
     }
 
-    /// Copies the pages of a logical block at `offsets` to the same offsets of block `to`. If `new` is one of these
-    /// pages, it is the page that the host is writing, and is programmed instead of copied.
+    /// Copies the pages of a logical block at `offsets` to the same offsets of block `to`. The page `new`, if it is
+    /// among them, is the page that the host is writing, so it is programmed instead of copied.
     pub fn gather(
         &mut self,
         block: u32,
@@ -154,7 +154,8 @@ impl Blocks {
     }
 
     /// Full merge: copies the newest version of each page of a logical block to a new block, and erases the data
-    /// block. If `new` is given, it is the page that the host is writing, and is programmed instead of copied.
+    /// block. If `new` is given, this page is the one that the host is writing, so it is programmed instead of
+    /// copied.
     pub fn merge_full(&mut self, block: u32, new: Option<u32>, ops: &mut Vec<FlashOp>) {
         self.counters.full_merges += 1;
         let n = self.store.pages_per_block();
@@ -168,8 +169,8 @@ impl Blocks {
         self.replace(block, to, ops);
     }
 
-    /// Switch or partial merge of a log block that holds the first `count` offsets of a logical block in order:
-    /// copies the other pages to it and makes it the data block. The old data block is erased.
+    /// Switch or partial merge of a log block that holds the first `count` offsets of a logical block in order.
+    /// Copies the other pages to the log block and makes it the data block. Erases the old data block.
     pub fn adopt(&mut self, block: u32, log: u32, count: u32, ops: &mut Vec<FlashOp>) {
         let n = self.store.pages_per_block();
         if count == n {
@@ -181,8 +182,8 @@ impl Blocks {
         self.replace(block, log, ops);
     }
 
-    /// Partial merge of a log block during the host's write of page `new`: copies the missing pages to the log block,
-    /// with `new` programmed in its place, and makes it the data block.
+    /// Partial merge of a log block during the host's write of page `new`. Copies the missing pages to the log block,
+    /// except `new`, which is programmed. Makes the log block the data block.
     pub fn adopt_with(
         &mut self,
         block: u32,
@@ -205,7 +206,7 @@ impl Blocks {
         }
     }
 
-    /// Writes the state; the locations of pages follow from the contents of the pages.
+    /// Writes the state. The locations of pages are not stored, because they follow from the contents of the pages.
     pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
         self.store.save(out)?;
         write_u32(out, &self.data)
@@ -227,8 +228,8 @@ impl Blocks {
         Ok(roles)
     }
 
-    /// Whether `log` may become the data block of a logical block: it contains the first `count` pages of that
-    /// logical block, each at its offset, and nothing else. Offsets of pages that do not exist are unwritten.
+    /// Whether `log` may become the data block of a logical block. It must contain the first `count` pages of the
+    /// logical block, each at its offset, and nothing else. Offsets of pages that do not exist must be unwritten.
     pub fn may_adopt(&self, block: u32, log: u32, count: u32) -> bool {
         let n = self.store.pages_per_block();
         let mut offsets = 0..n;

@@ -28,8 +28,9 @@ pub(super) struct Entry {
     older: u32,
 }
 
-/// The cache. A new entry is on probation. A hit on it makes it protected. If the protected part is full, its oldest
-/// entry returns to probation. If the protected part has size 0, the order is plain LRU.
+/// The cache. A new entry is on probation. A hit makes an entry protected. If there is no room for another protected
+/// entry, the oldest protected entry returns to probation. If there is no room for any protected entry, the order is
+/// LRU.
 #[derive(Clone, Debug)]
 pub(super) struct CachedMap {
     entries: Vec<Entry>,
@@ -95,8 +96,8 @@ impl CachedMap {
         self.dirty[which as usize] != NONE
     }
 
-    /// Marks a page's entry clean, because the caller writes it to flash. Returns the page's location if the entry
-    /// was dirty.
+    /// Marks a page's entry clean, because the caller writes it to flash. If the entry was dirty, returns the page's
+    /// location.
     pub fn clean(&mut self, page: u32) -> Option<u32> {
         let place = self.place_of[page as usize] as usize;
         let entry = self.entries.get_mut(place).filter(|entry| entry.is_dirty)?;
@@ -114,7 +115,8 @@ impl CachedMap {
         Some(ppn)
     }
 
-    /// Marks one dirty entry of a translation page clean; returns its page and location. `None` if no entry is dirty.
+    /// Marks one dirty entry of a translation page clean, and returns its page and location. `None` if no entry is
+    /// dirty.
     pub fn clean_one(&mut self, which: u32) -> Option<(u32, u32)> {
         let newest = self.dirty[which as usize];
         let page = self.entries.get(newest as usize)?.page;
@@ -159,7 +161,7 @@ impl CachedMap {
         }
     }
 
-    /// Caches a page with a clean entry, which replaces the victim if the cache is full.
+    /// Caches a page with a clean entry. If the cache is full, the entry replaces the victim.
     pub fn insert(&mut self, page: u32, ppn: u32) {
         let entry = Entry {
             page,
@@ -189,7 +191,8 @@ impl CachedMap {
         self.probation.push_newest(PageId(place));
     }
 
-    /// Writes the cached pages with their dirty bits: protected ones, then those on probation, each oldest first.
+    /// Writes the cached pages with their dirty bits. Protected pages are first, then those on probation, each oldest
+    /// first.
     pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
         for list in [&self.protected, &self.probation] {
             let entries = list.iter_oldest_first();
@@ -243,8 +246,8 @@ impl CachedMap {
         self.entries.iter()
     }
 
-    /// Formats the cache, such as `[4 1*|0]`: protected entries, then those on probation, most
-    /// recent first; `*` is dirty.
+    /// Formats the cache, such as `[4 1*|0]`: protected entries, a bar, then entries on probation. The most recent
+    /// entries are first; `*` marks dirty ones.
     pub fn text(&self) -> String {
         let list = |list: &List| {
             let entry = |place: PageId| {

@@ -3,8 +3,8 @@
 
 pub use crate::component::{Parameter, Provenance, Source};
 
-/// An example access string. The chip has 16 blocks of 4 pages; half of its pages are exported, and all of those are
-/// written.
+/// An example access string. The chip has 16 blocks of 4 pages. Half of its pages are exported, and these are all
+/// written before the first access.
 #[derive(Clone, Copy, Debug)]
 pub struct Example {
     /// Parameters.

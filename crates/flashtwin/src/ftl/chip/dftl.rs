@@ -2,8 +2,9 @@
 //!
 //! A translation page has the map entries of consecutive logical pages. The directory, in memory, has the location of
 //! each translation page. Translation pages and data pages are written to separate blocks. Garbage collection is
-//! greedy over both kinds of blocks. A moved data page changes its map entry. If the entry is cached, it becomes
-//! dirty. The other changed entries are written to flash at the end of the collection, each translation page once.
+//! greedy over both kinds of blocks. When a data page is moved, its map entry changes. A cached entry then becomes
+//! dirty. The changed entries that are not cached are written to flash at the end of the collection, each translation
+//! page once.
 
 use std::io::{self, Read, Write};
 
@@ -46,7 +47,7 @@ impl DftlSetup {
         Some(room as u32 + 2)
     }
 
-    /// Returns 5 % of the blocks, but at most half of the blocks that remain beside the data.
+    /// Returns 5 % of the blocks, but at most half of `low_max`. Both numbers are at least 2.
     fn low_default(&self, chip: &Chip) -> Option<u32> {
         (self.entries_per_translation_page > 0)
             .then(|| self.low_max(chip))
@@ -84,8 +85,8 @@ impl Own for DftlSetup {
         chip.logical_pages.into()
     }
 
-    /// Returns the blocks for data and translation pages, plus one open block for each kind and
-    /// three for collection.
+    /// Returns the number of blocks for data and translation pages, plus two open blocks, one for each kind of pages,
+    /// and three blocks for collection.
     fn blocks_min(&self, chip: &Chip) -> u64 {
         let n = chip.pages_per_block.max(1);
         let translation = self.translation_pages(chip.logical_pages) / n;
@@ -152,10 +153,10 @@ const ENTRY: Entry = Entry {
 };
 
 /// Minimum number of free blocks at the start of an access. The access may open one data block and one translation
-/// block; one more remains for the collection that follows.
+/// block. One more free block remains for the collection that follows.
 const FREE_MIN: u32 = 3;
 
-/// The open block for one kind of pages. A full one may be collected.
+/// The open block for one kind of pages. A full block may be collected although it is still the open one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frontier {
     block: u32,
@@ -183,8 +184,8 @@ pub struct Dftl {
     /// Largest number of data blocks; the remaining blocks always suffice for collection.
     data_blocks_max: u32,
     pub(super) low_blocks: u32,
-    /// Translation pages to write at the end of a collection, and for each translation page the collection that added
-    /// it last.
+    /// Translation pages to write at the end of a collection. `noted` has, for each translation page, the number of
+    /// the collection that last added it.
     affected: Vec<u32>,
     noted: Vec<u64>,
     counters: Counters,
@@ -199,7 +200,7 @@ impl Dftl {
             next: n,
             blocks: 0,
         };
-        // Largest number of translation blocks after a collection, including the open one.
+        // Largest number of translation blocks directly after a collection, including the open one.
         let translation_blocks_max = translation_pages / n + 1;
         Dftl {
             store: Store::new(setup.blocks, n),
@@ -282,14 +283,16 @@ impl Dftl {
             }
         }
         self.cache.load(&self.stored, input)?;
-        // The flash copy of a dirty entry is unknown; the state only has the location of its page.
+        // For a dirty entry, the state has only the new location of its page, not the location in the flash copy of
+        // the map.
         for entry in self.cache.iter().filter(|entry| entry.is_dirty) {
             self.stored[entry.page as usize] = NONE;
         }
         Ok(())
     }
 
-    /// Returns the next page to write for data or for a translation page; opens a block if the present one is full.
+    /// Returns the next page to write for data or for a translation page. If the open block is full, opens another
+    /// one.
     fn place(&mut self, is_translation: bool) -> u32 {
         let frontier = if is_translation {
             &mut self.translation
@@ -315,7 +318,8 @@ impl Dftl {
         has_room || self.data.blocks < self.data_blocks_max
     }
 
-    /// Collects until there is room for one page and for the map writes it may cause. Returns whether there is room.
+    /// Collects until there is room for one data page and for the map writes that it may cause. Returns whether there
+    /// is.
     fn make_room(&mut self, ops: &mut Vec<FlashOp>) -> bool {
         while self.store.free_blocks() <= self.low_blocks || !self.can_write_data() {
             if !self.collect(ops) {
@@ -328,7 +332,8 @@ impl Dftl {
     /// Collects one block if that frees at least a page. Returns whether it did.
     fn collect(&mut self, ops: &mut Vec<FlashOp>) -> bool {
         let free = self.store.free_blocks();
-        // A collection of data may open one block of each kind, a collection of translation pages only one.
+        // A collection of a data block may open one block of each kind. A collection of a translation block opens at
+        // most one.
         let mut victim = self.store.victim();
         if free < 2 && victim.is_some_and(|victim| !self.is_translation[victim as usize]) {
             victim = self
@@ -428,7 +433,7 @@ impl Dftl {
         let is_dirty = |cache: &CachedMap| cache.victim().is_some_and(|victim| victim.is_dirty);
         let can_cache = !is_dirty(&self.cache) || self.make_room(ops);
         if can_cache {
-            // `make_room` may have cleaned the victim.
+            // The collections of `make_room` may have cleaned the victim.
             if let Some(victim) = self.cache.victim().filter(|victim| victim.is_dirty) {
                 let victim = victim.page;
                 let which = victim / self.entries_per_page;
@@ -471,7 +476,7 @@ impl Dftl {
         let n = self.store.pages_per_block();
         let (free, low) = (self.store.free_blocks(), self.low_blocks);
         let open_pages = n - self.data.next;
-        // Opening a block does not trigger collection as long as more than `low` blocks are free before it is opened.
+        // Blocks can be opened without a collection as long as more than `low` blocks are free before each is opened.
         let begun = match free.checked_sub(low + 1) {
             Some(blocks) => u64::from(blocks) * u64::from(n) + 1,
             None => 0,
@@ -527,7 +532,7 @@ impl ChipFtl for Dftl {
 
     fn flush(&mut self, ops: &mut Vec<FlashOp>) {
         for which in 0..self.directory.len() as u32 {
-            // `make_room` may have cleaned the entries.
+            // The collections of `make_room` may have cleaned the entries.
             if self.cache.has_dirty(which) && self.make_room(ops) && self.cache.has_dirty(which) {
                 self.clean_all(which);
                 self.write_translation(which, Why::Map, ops);
@@ -576,8 +581,8 @@ impl ChipFtl for Dftl {
         self.counters
     }
 
-    /// Formats the state, such as `CMT[4 1*|0] free 5`: protected entries, then those on probation,
-    /// most recent first; `*` is dirty.
+    /// Formats the state, such as `CMT[4 1*|0] free 5`: protected entries, a bar, entries on probation, and the
+    /// number of free blocks. The most recent entries are first; `*` marks dirty ones.
     fn state(&self) -> String {
         format!("CMT{} free {}", self.cache.text(), self.store.free_blocks())
     }

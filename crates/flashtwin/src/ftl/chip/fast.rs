@@ -1,8 +1,8 @@
 //! FAST: log blocks shared by all logical blocks (Lee et al., ACM TECS 6(3), 2007).
 //!
-//! One log block takes sequential writes and can become a data block. The other log blocks take random writes (RW)
-//! and are filled one after the other. If all are full, the oldest is reclaimed: each logical block that has a live
-//! page in it is merged.
+//! One log block receives sequential writes and can become a data block. The other log blocks receive random writes
+//! (RW) and are filled one after the other. If all are full, the oldest one is reclaimed: each logical block with a
+//! live page in it is merged.
 
 use std::io::{self, Read, Write};
 
@@ -37,7 +37,7 @@ impl Own for FastSetup {
         u64::from(self.rw_log_blocks) * u64::from(chip.pages_per_block)
     }
 
-    /// Returns the blocks for data and logs, plus one for a full merge and the log block for
+    /// Returns the number of blocks for data and RW logs, plus two: one for a full merge, and the log block for
     /// sequential writes.
     fn blocks_min(&self, chip: &Chip) -> u64 {
         u64::from(chip.logical_blocks()) + u64::from(self.rw_log_blocks) + 2
@@ -156,7 +156,7 @@ impl ChipFtl for Fast {
 
     fn write(&mut self, page: u32, ops: &mut Vec<FlashOp>) -> Result<(), NoSpace> {
         if self.blocks.is_unwritten(page) {
-            // Blocks to keep free: those that the logs can still take, and one for a full merge.
+            // Blocks to keep free: the blocks that the logs can still take, and one for a full merge.
             let claims = self.sequential.claims() + self.random.claims() + 1;
             return self.blocks.write_in_place(page, claims, ops);
         }
@@ -187,8 +187,8 @@ impl ChipFtl for Fast {
         self.blocks.counters
     }
 
-    /// Formats the state, such as `SW1[4 5] RW[- 9] [10]`: the sequential log block, then the RW
-    /// blocks, oldest first; `-` is invalid.
+    /// Formats the state, such as `SW1[4 5] RW[- 9] [10]`: the sequential log block, then the RW blocks, oldest
+    /// first. `-` marks an invalid page.
     fn state(&self) -> String {
         let sequential = self.sequential.text(&self.blocks);
         let random = self.random.text(&self.blocks.store, |_| "");

@@ -1,9 +1,10 @@
-//! FASTER: FAST, but pages of the log get a second chance, and cold pages are isolated (Lim, Lee, Moon, SNAPI 2010).
+//! FASTER: FAST in which pages of the log get a second chance, and cold pages are isolated (Lim, Lee, Moon, SNAPI
+//! 2010).
 //!
-//! If the random-write (RW) log is full, the live pages of its oldest block are not merged. Pages without a mark are
-//! written to the log again and marked (the second chance). Marked pages move to the isolation area. Only the
-//! isolation area is merged, one logical block at a time. Once it is nearly full, the merges are spread over the
-//! host's writes.
+//! If the random-write (RW) log is full, its oldest block is reclaimed without merges. Live pages without a mark are
+//! written to the log again and marked; this is their second chance. Live pages with a mark move to the isolation
+//! area. Only the isolation area is merged, one logical block at a time. When it is nearly full, merges are spread
+//! over the host's writes.
 
 use std::io::{self, Read, Write};
 
@@ -47,8 +48,8 @@ impl Own for FasterSetup {
         logs * u64::from(chip.pages_per_block)
     }
 
-    /// Returns the blocks for data and logs, plus one for a full merge, the log block for
-    /// sequential writes, and a new block of the RW log while its oldest one is reclaimed.
+    /// Returns the number of blocks for data, RW log and isolation area, plus three: one for a full merge, the log
+    /// block for sequential writes, and a new block of the RW log while its oldest block is reclaimed.
     fn blocks_min(&self, chip: &Chip) -> u64 {
         let logs = u64::from(self.rw_log_blocks) + u64::from(self.isolation_blocks);
         u64::from(chip.logical_blocks()) + logs + 3
@@ -93,7 +94,7 @@ const ENTRY: Entry = Entry {
 /// Blocks of the isolation area that progressive merging keeps free.
 const RESERVED: u32 = 2;
 
-/// Number of consecutive pages after which the writes count as a sequential stream.
+/// Number of consecutive pages from which on writes count as a sequential stream.
 const RUN: u32 = 4;
 
 /// State of FASTER.
@@ -106,17 +107,18 @@ pub struct Faster {
     refinements: bool,
     /// Physical pages of the RW log that have had their second chance.
     marked: Vec<bool>,
-    /// The last page written, and the number of consecutive pages up to it.
+    /// The last page written. `run` is the number of consecutive pages written up to this page.
     last: u32,
     run: u32,
     progress: Progress,
 }
 
 /// Schedule of progressive merging. Merge steps are spaced so that the oldest isolation block is empty when the
-/// newest one is full, if the newest fills as fast as the previous block did.
+/// newest one is full. The schedule assumes that the newest block fills as fast as the previous one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
-    /// Log writes while the previous isolation block filled, and log writes since the present one was opened.
+    /// Number of log writes while the previous isolation block was filled. `since_block` counts them for the present
+    /// block.
     writes_per_block: u32,
     since_block: u32,
     /// Log writes since the last merge step.
@@ -234,7 +236,7 @@ impl Faster {
         while self.blocks.store.tag(ppn).is_some() && self.isolation.is_full() {
             self.merge_step(ops);
         }
-        // The merges may have moved the page to its data block.
+        // The merges above may have moved the page to its data block.
         let Some(page) = self.blocks.store.tag(ppn) else {
             return;
         };
@@ -246,8 +248,8 @@ impl Faster {
         self.blocks.move_to(page, to, Why::Gc, ops);
     }
 
-    /// Merges the logical block of the first live page in the isolation area's oldest block, and erases that block
-    /// once it has no live pages.
+    /// Merges the logical block of the first live page in the oldest block of the isolation area. Erases the oldest
+    /// block if it then has no live pages.
     fn merge_step(&mut self, ops: &mut Vec<FlashOp>) {
         let Some(oldest) = self.isolation.oldest() else {
             return;
@@ -269,8 +271,9 @@ impl Faster {
     /// Executes a step of progressive merging if the isolation area is nearly full and a step is due.
     fn progress(&mut self, ops: &mut Vec<FlashOp>) {
         self.progress.write();
-        // The newest block of the area is still being written and cannot be merged. If no other block can be opened,
-        // the merge must happen now.
+        // The newest block of the isolation area is still being written, so it cannot be merged. Merge steps are
+        // therefore executed only if there is an older block, and at most `RESERVED` further blocks can be opened. If
+        // no further block can be opened, a step is executed even if it is not due.
         let is_nearly_full = self.isolation.len() > 1 && self.isolation.claims() <= RESERVED;
         if let Some(oldest) = self.isolation.oldest().filter(|_| is_nearly_full) {
             let is_last = self.isolation.claims() == 0;
@@ -319,8 +322,8 @@ impl ChipFtl for Faster {
     fn write(&mut self, page: u32, ops: &mut Vec<FlashOp>) -> Result<(), NoSpace> {
         let (block, offset) = self.blocks.split(page);
         if self.blocks.is_unwritten(page) && !self.sequential.has_passed(block, offset) {
-            // Blocks to keep free: those that the logs can still take, one for the new block of the RW log while its
-            // oldest one is reclaimed, and one for a full merge.
+            // Blocks to keep free: the blocks that the logs can still take, one new block of the RW log while its
+            // oldest block is reclaimed, and one for a full merge.
             let logs = self.sequential.claims() + self.random.claims() + self.isolation.claims();
             self.blocks.write_in_place(page, logs + 2, ops)?;
             self.finds_stream(page);
@@ -369,8 +372,8 @@ impl ChipFtl for Faster {
         self.blocks.counters
     }
 
-    /// Formats the state, such as `SW[] RW[6 5] [9* 18] ISO[-]`: oldest block first; `*` has had
-    /// its second chance, `-` is invalid.
+    /// Formats the state, such as `SW[] RW[6 5] [9* 18] ISO[-]`, with the oldest block of each log first. `*` marks a
+    /// page that has had its second chance, `-` an invalid page.
     fn state(&self) -> String {
         let store = &self.blocks.store;
         let sequential = self.sequential.text(&self.blocks);

@@ -1,8 +1,8 @@
 //! Flash translation layers (FTLs) of one chip: DFTL, which maps pages and caches a part of the map, and BAST, FAST
 //! and FASTER, which map blocks and log pages.
 //!
-//! A layer has no notion of time and no queues. For each host access it returns the flash operations, in the order in
-//! which the chip must execute them, and updates its tables at once. The operations include merges, collections, and
+//! A layer has no notion of time, and no queues. For each host access it updates its tables immediately, and returns
+//! the flash operations in the order in which the chip must execute them. These include merges, collections, and
 //! reads and writes of the map. Pages and blocks are numbered within the chip.
 
 mod area;
@@ -41,15 +41,15 @@ pub struct FlashOp {
 }
 
 impl FlashOp {
-    /// Whether two operations are of the same kind and purpose, of whatever pages.
+    /// Whether two operations are of the same kind and purpose. Their pages may differ.
     #[inline]
     pub(crate) fn is_like(&self, other: &FlashOp) -> bool {
         discriminant(&self.kind) == discriminant(&other.kind) && self.why == other.why
     }
 }
 
-/// Kinds of operations of a chip. An operation transfers at most one page. A copy therefore counts as a read and a
-/// program; a chip with copy-back executes both without a transfer.
+/// Kinds of flash operations. An operation transfers at most one page. A copy therefore counts as a read and a
+/// program. A chip with copy-back executes both of them without a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpKind {
     /// Reads a page.
@@ -91,8 +91,8 @@ pub enum Why {
     Merge,
 }
 
-/// The chip has no room for the page: nothing was written and nothing is lost. Does not occur with a setup that
-/// [`Setup::check`] accepts.
+/// The chip has no room for the page. Nothing was written, and nothing is lost. This error does not occur with a
+/// setup that [`Setup::check`] accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoSpace;
 
@@ -159,17 +159,18 @@ impl Sub for Counters {
     }
 }
 
-/// A translation layer. Directly after creation, all its blocks are erased.
+/// A translation layer. Directly after its creation, all its blocks are erased.
 ///
-/// Operations are appended to `ops`; page numbers must be below [`Setup::logical_pages`].
+/// Functions append flash operations to `ops`. Page numbers must be below [`Setup::logical_pages`].
 pub trait ChipFtl {
-    /// Puts every logical page on flash, in order, without returning operations. Only for a new layer.
+    /// Writes every logical page to flash, in order, without returning operations. May be called only for a new
+    /// layer.
     fn fill(&mut self);
 
-    /// Reads a page. For a page that was never written or is trimmed, the page itself is not read from flash.
+    /// Reads a page. If the page was never written or is trimmed, only the map is read.
     fn read(&mut self, page: u32, ops: &mut Vec<FlashOp>);
 
-    /// Writes a page: exactly one program has [`Why::Host`].
+    /// Writes a page. Exactly one of the operations is a program with [`Why::Host`].
     ///
     /// # Errors
     /// Fails if no block can be freed for the page.
@@ -199,8 +200,7 @@ pub trait ChipFtl {
     fn state(&self) -> String;
 }
 
-/// The table: file, type and parameters of every layer, in the order of the documentation. Add a layer by adding a
-/// line.
+/// The table: file, type and parameters of every layer, in the order of the documentation. Each layer has one line.
 macro_rules! layers {
     ($then:ident! $rest:tt) => {
         $then! { $rest

@@ -1,4 +1,5 @@
-//! Queries about a chip's translation layer: how near it is to a collection or merge, and the state of its blocks.
+//! Queries about a chip's translation layer: how much can be written before a collection or merge, and the state of
+//! its blocks.
 
 use super::store::Store;
 use super::{dispatch, each, layers, ChipFtl, Ftl};
@@ -6,13 +7,14 @@ use super::{dispatch, each, layers, ChipFtl, Ftl};
 /// Amount that can be written before a chip must collect or merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outlook {
-    /// Free blocks; for a layer with logs, log blocks that can be opened before one must be reclaimed.
+    /// Number of free blocks. For a layer with logs: number of log blocks that can be opened before one must be
+    /// reclaimed.
     pub free_blocks: u32,
-    /// The layer collects when at most this many blocks are free and the open block is full.
+    /// The layer collects if its open block is full and at most this number of blocks is free.
     pub trigger_blocks: u32,
     /// Free pages of the open block.
     pub open_pages: u32,
-    /// Host writes before the next collection or merge, if no sequential stream ends meanwhile.
+    /// Number of host writes before the next collection or merge, provided that no sequential stream ends before.
     pub writes: u64,
 }
 
@@ -65,7 +67,7 @@ impl Ftl {
         each!(self, ftl => ftl.prefetch(page));
     }
 
-    /// Returns the number of logical pages with a copy on flash; looks up every page.
+    /// Returns the number of logical pages with a copy on flash. Looks up every page, which is slow.
     pub(crate) fn pages_mapped(&self, logical_pages: u32) -> u64 {
         let mapped = (0..logical_pages).filter(|&page| self.lookup(page).is_some());
         mapped.count() as u64

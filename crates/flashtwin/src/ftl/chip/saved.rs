@@ -1,9 +1,9 @@
 //! Saved form of a translation layer. A device's snapshot has one per chip.
 //!
-//! The state has the contents of each page and the use of each block; the maps are rebuilt from these. All numbers
-//! are little-endian with 32 bits. The length of a list is fixed by the setup, or is stored in the file and at most
-//! what the setup permits. A state is validated completely before it is used: each block has one use, each logical
-//! page is on flash at most once, and logs obey their rules.
+//! The state has the contents of each page and the use of each block. The maps are rebuilt from these. All numbers
+//! are little-endian with 32 bits. The length of a list is either fixed by the setup, or stored and limited by the
+//! setup. A state is validated completely before it is used: each block has one use, each logical page is on flash at
+//! most once, and logs obey their rules.
 
 use std::io::{self, Read, Write};
 
@@ -18,7 +18,7 @@ impl Ftl {
         each!(self, ftl => ftl.save(out))
     }
 
-    /// Replaces the state of this layer by the one that is read. Both have the same `setup`.
+    /// Replaces the state of this layer by a saved one. Both states must have the same `setup`.
     pub(crate) fn load(&mut self, setup: &Setup, input: &mut dyn Read) -> Result<(), StateError> {
         let mut new = match Ftl::new(setup) {
             Ok(new) => new,
@@ -39,7 +39,7 @@ pub(super) fn wrong<T>(what: &str) -> Result<T, StateError> {
 pub(super) struct Roles(Vec<bool>);
 
 impl Roles {
-    /// Starts with the free blocks owned; fails if a free block is not erased.
+    /// Creates the roles in which only the free blocks of `store` have an owner. Fails if a free block is not erased.
     pub fn of(store: &Store) -> Result<Roles, StateError> {
         let mut roles = Roles(vec![false; store.blocks() as usize]);
         for block in store.free() {

@@ -1,5 +1,5 @@
-//! The log block for sequential writes (SW block) of FAST and FASTER. It fills with the pages of one logical block in
-//! order, so that it can replace the data block.
+//! The log block for sequential writes (SW block) of FAST and FASTER. The pages of one logical block are written to
+//! it in order, so that it can replace the data block of that logical block.
 
 use std::io::{self, Read, Write};
 
@@ -14,8 +14,8 @@ struct Open {
     block: u32,
     /// Logical block whose pages are written to the SW block.
     owner: u32,
-    /// Number of offsets passed: it has the pages 0 to `count - 1`, except those trimmed before they were written to
-    /// it.
+    /// Number of offsets passed. The SW block has the pages 0 to `count - 1` of the logical block, except pages that
+    /// were trimmed before they would have been copied to it.
     count: u32,
 }
 
@@ -36,14 +36,14 @@ impl Sequential {
         u32::from(self.open.is_some())
     }
 
-    /// Whether the SW block belongs to this logical block and has been written beyond this offset. If so, the place
-    /// at that offset in the data block must not be written any more, even if it is unwritten.
+    /// Whether the SW block belongs to this logical block and has passed this offset. If so, the place at this offset
+    /// in the data block must not be written any more, even if it is unwritten.
     pub fn has_passed(&self, block: u32, offset: u32) -> bool {
         self.open
             .is_some_and(|open| open.owner == block && offset < open.count)
     }
 
-    /// Writes the page to the SW block if rules 2 and 3 of FAST permit that; returns whether it did.
+    /// Writes the page to the SW block if rules 2 and 3 of FAST permit that. Returns whether it did.
     pub fn write(&mut self, blocks: &mut Blocks, page: u32, ops: &mut Vec<FlashOp>) -> bool {
         let (block, offset) = blocks.split(page);
         if offset == 0 {
@@ -72,8 +72,8 @@ impl Sequential {
         true
     }
 
-    /// Closes the SW block and starts a new one. It gets copies of all pages of the logical block that precede this
-    /// page, then the page.
+    /// Closes the SW block and starts a new one. First copies all pages of the logical block that precede `page` to
+    /// the new SW block, then writes `page`.
     pub fn begin(&mut self, blocks: &mut Blocks, page: u32, ops: &mut Vec<FlashOp>) {
         self.close(blocks, ops);
         let (owner, offset) = blocks.split(page);
@@ -89,14 +89,15 @@ impl Sequential {
         });
     }
 
-    /// Makes the SW block its owner's data block, by a switch merge if it is full, otherwise by a partial merge.
+    /// Makes the SW block the data block of its owner: by a switch merge if it is full, otherwise by a partial merge.
     pub fn close(&mut self, blocks: &mut Blocks, ops: &mut Vec<FlashOp>) {
         if let Some(open) = self.open.take() {
             blocks.adopt(open.owner, open.block, open.count, ops);
         }
     }
 
-    /// Merges a logical block. If the SW block belongs to it, the SW block is closed; otherwise this is a full merge.
+    /// Merges a logical block. If the SW block belongs to the logical block, closes the SW block; otherwise executes
+    /// a full merge.
     pub fn merge(&mut self, blocks: &mut Blocks, block: u32, ops: &mut Vec<FlashOp>) {
         match self.open {
             Some(open) if open.owner == block => self.close(blocks, ops),

@@ -68,15 +68,15 @@ pub(super) trait Own: Sized {
     /// Returns the default parameters for a chip.
     fn new(chip: &Chip) -> Self;
 
-    /// Computes parameters again that depend on others and are not set by the user.
+    /// Recomputes the parameters that depend on others. Those that the user has set are not changed.
     fn follow(&mut self, _chip: &Chip, _is_given: &dyn Fn(&str) -> bool) {}
 
-    /// Returns the number of page writes after which nothing of an older state is left: all pages,
-    /// or the pages of the logs.
+    /// Returns the number of page writes after which nothing of an older state is left. This is the number of all
+    /// pages, or of the pages of the logs.
     fn turn_pages(&self, chip: &Chip) -> u64;
 
-    /// Returns the number of blocks that the chip needs for its data, its logs or translation pages, and for merges
-    /// and collections under any load.
+    /// Returns the number of blocks that the chip needs under any load: for its data, for its logs or translation
+    /// pages, and for merges and collections.
     fn blocks_min(&self, chip: &Chip) -> u64;
 
     /// Checks the parameters beyond their ranges. An error has the parameter, a colon and the valid values.
@@ -85,8 +85,8 @@ pub(super) trait Own: Sized {
     }
 }
 
-/// Declares the parameters of a layer: numbers with a default that depends on the chip, a description of the default,
-/// and switches with their default.
+/// Declares the parameters of a layer. A number has a default that depends on the chip, and a description of this
+/// default. A switch has a constant default.
 macro_rules! own {
     ($(#[$meta:meta])* pub struct $Name:ident {
         $(#[doc = $doc:literal] $field:ident: $type:ident = $kind:expr, $default:literal, $from:literal;)+
@@ -108,7 +108,8 @@ macro_rules! own {
                 None
             }
 
-            /// Sets a parameter from text; returns `None` if it does not exist, otherwise whether the text is valid.
+            /// Sets a parameter from text. Returns `None` if the parameter does not exist, otherwise whether the text
+            /// is valid.
             pub(super) fn set(&mut self, parameter: &str, text: &str) -> Option<bool> {
                 $(if parameter == stringify!($field) {
                     return Some(match text.parse() {
@@ -145,7 +146,7 @@ macro_rules! own {
 
 pub(super) use own;
 
-/// Returns `thousandths` / 1000 of the blocks, rounded, and at least `min`.
+/// Returns `thousandths` / 1000 of the blocks, rounded to the nearest number, and at least `min`.
 pub(super) fn share(blocks: u32, thousandths: u64, min: u32) -> u32 {
     let share = (u64::from(blocks) * thousandths + 500) / 1000;
     (share as u32).max(min)
@@ -205,7 +206,8 @@ impl Setup {
         self.kind.value(parameter)
     }
 
-    /// Sets several parameters, given as text. Parameters that depend on others and are not set are computed again.
+    /// Sets several parameters, given as text. Recomputes the parameters that depend on others and that the user has
+    /// not set.
     ///
     /// # Errors
     /// Fails if a parameter is unknown or its value is invalid.
@@ -242,8 +244,8 @@ impl Setup {
         }
     }
 
-    /// Returns the number of page writes after which nothing of an older state is left: all pages,
-    /// or the pages of the logs.
+    /// Returns the number of page writes after which nothing of an older state is left. This is the number of all
+    /// pages, or of the pages of the logs.
     pub(crate) fn turn_pages(&self) -> u64 {
         self.kind.turn_pages(&self.chip())
     }
@@ -253,8 +255,8 @@ impl Setup {
         self.chip().logical_blocks()
     }
 
-    /// Returns the number of blocks that the chip needs for its data, its logs or translation pages, and for merges
-    /// and collections under any load.
+    /// Returns the number of blocks that the chip needs under any load: for its data, for its logs or translation
+    /// pages, and for merges and collections.
     pub fn blocks_min(&self) -> u64 {
         self.kind.blocks_min(&self.chip())
     }
@@ -271,7 +273,7 @@ impl Setup {
                 "pages_per_block: found {n}; must be from 2 to {PAGES_PER_BLOCK_MAX}"
             ));
         }
-        // Pages and translation pages are numbered together in 32 bits, of which two values are reserved.
+        // Pages and translation pages share one range of 32-bit numbers, two of which are reserved.
         if u64::from(self.blocks) * u64::from(n) > 1 << 31 {
             return wrong(format!(
                 "blocks: {} blocks of {n} pages; at most {} pages can be numbered",

@@ -1,5 +1,5 @@
 //! The blocks of a chip: the contents of each page, the number of live pages in each block, and the free blocks.
-//! Every flash operation of a translation layer is recorded here, so that operations and tables cannot disagree.
+//! Every flash operation of a translation layer is recorded here, so operations and tables cannot disagree.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -31,13 +31,14 @@ pub(super) const PAGES_PER_BLOCK_MAX: u32 = OPEN as u32 - 1;
 #[derive(Clone, Debug)]
 pub(super) struct Store {
     pages_per_block: u32,
-    /// Contents of each page; for data, the logical page.
+    /// Tag of each page: the page's contents, or [`ERASED`] or [`STALE`]. The contents of a data page are its logical
+    /// page.
     tags: Vec<u32>,
-    /// Live pages of each block, with [`OPEN`].
+    /// Number of live pages of each block, with the flag [`OPEN`].
     tallies: Vec<u16>,
-    /// Least tally of each strip of blocks, if that is below [`OPEN`].
+    /// Least tally of each strip of blocks. It is below [`OPEN`] only if a block of the strip is sealed.
     least: Vec<u16>,
-    /// Free blocks, the one erased longest ago first, which spreads wear.
+    /// Free blocks. The block that was erased longest ago is first, which spreads wear.
     free: VecDeque<u32>,
     /// Erases of each block.
     erases: Vec<u32>,
@@ -66,8 +67,8 @@ impl Store {
         self.erases.fill(0);
     }
 
-    /// Returns the number of pages erased without having been programmed: a merge leaves holes in a block for pages
-    /// that do not exist.
+    /// Returns the number of pages that were erased without having been programmed. A merge leaves such pages in a
+    /// block, for logical pages that do not exist.
     pub fn skipped(&self) -> u64 {
         self.skipped
     }
@@ -84,8 +85,8 @@ impl Store {
         write_list(out, self.free.iter().copied())
     }
 
-    /// Reads a state into a new store; the contents of pages must be below `tags_end`. All blocks are still unsealed
-    /// afterwards.
+    /// Reads a state into a new store. The contents of pages must be below `tags_end`. After that, no block is
+    /// sealed.
     pub fn load(&mut self, tags_end: u32, input: &mut dyn Read) -> Result<(), StateError> {
         read_u32(input, &mut self.tags)?;
         read_u32(input, &mut self.erases)?;
@@ -156,14 +157,14 @@ impl Store {
         u32::from(self.tallies[block as usize] & !OPEN)
     }
 
-    /// Takes a free block. The caller has reserved one, or has checked that there is one.
+    /// Takes a free block. The caller must have reserved a block, or have checked that one is free.
     pub fn take(&mut self) -> u32 {
         self.free
             .pop_front()
             .expect("a block is kept free for this")
     }
 
-    /// Marks a full block, which may then be collected.
+    /// Marks a full block as one that may be collected.
     pub fn seal(&mut self, block: u32) {
         self.tallies[block as usize] &= !OPEN;
         self.find_least(block);
@@ -177,8 +178,8 @@ impl Store {
         self.least[strip] = tallies.fold(OPEN, |least, &tally| least.min(tally));
     }
 
-    /// Returns the sealed block with the fewest live pages; if several have equally few, the one with the lowest
-    /// number. `None` if that block has no invalid page.
+    /// Returns the sealed block with the fewest live pages; of equals, the one with the lowest number. `None` if this
+    /// block has no invalid page.
     pub fn victim(&self) -> Option<u32> {
         let least = self.least.iter().fold(OPEN, |a, &b| a.min(b));
         let is_it = |tally: &u16| *tally == least;
@@ -192,7 +193,7 @@ impl Store {
         victim
     }
 
-    /// Returns the block with the fewest live pages among those for which `may` holds.
+    /// Returns the block with the fewest live pages among those for which `may` returns true.
     pub fn victim_among(&self, may: impl Fn(u32) -> bool) -> Option<u32> {
         let (mut best, mut least) = (None, self.pages_per_block as u16);
         for (block, &tally) in self.tallies.iter().enumerate() {
@@ -247,7 +248,7 @@ impl Store {
         let tally = &mut self.tallies[block as usize];
         *tally += 1;
         if *tally < OPEN {
-            // The last page of a block, which is sealed when that page is taken.
+            // This is the last page of its block, which was sealed when the page was taken.
             self.find_least(block);
         }
     }
@@ -264,8 +265,8 @@ impl Store {
         *least = (*least).min(*tally);
     }
 
-    /// Checks that the live pages are exactly `places`, each with its contents, and that tallies and free blocks
-    /// agree.
+    /// Checks that the live pages are exactly `places`, each with its contents. Also checks the tallies and the free
+    /// blocks.
     pub fn check(&self, places: impl Iterator<Item = (u32, u32)>) -> Result<(), String> {
         let mut mapped = 0;
         for (tag, ppn) in places {

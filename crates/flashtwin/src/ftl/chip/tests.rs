@@ -1,5 +1,5 @@
-//! Chips that are too small for their translation layer, which only tests can build: a write without room is refused,
-//! and data written earlier stay. Further tests save, load and damage states.
+//! Chips that are too small for their translation layer. Only tests can build such chips. A write without room is
+//! refused, and data written before it stay. Further tests save, load and damage states.
 
 use super::{
     Bast, ChipFtl, Counters, Dftl, Fast, Faster, FlashOp, Ftl, Layer, NoSpace, OpKind, Setup, Why,
@@ -7,7 +7,7 @@ use super::{
 };
 use crate::rng::Rng;
 
-/// Writes random pages, also after a write has been refused.
+/// Writes random pages, and continues after a write has been refused.
 fn overfill(ftl: &mut impl ChipFtl, logical_pages: u32, seed: u64) {
     let mut rng = Rng::new(seed);
     let mut ops: Vec<FlashOp> = Vec::new();
@@ -36,7 +36,7 @@ fn overfill(ftl: &mut impl ChipFtl, logical_pages: u32, seed: u64) {
 fn write_without_room_is_refused_and_loses_nothing() {
     for seed in crate::seeds(3) {
         for name in ENTRIES.iter().map(|entry| entry.name) {
-            // 20 logical blocks on 16.
+            // The chip has 16 blocks, but exports 20 logical blocks.
             let setup = Setup::new(name, 80, 16, 4).unwrap();
             assert!(setup.check().is_err(), "{name}");
             match &setup.kind {
@@ -49,8 +49,8 @@ fn write_without_room_is_refused_and_loses_nothing() {
     }
 }
 
-/// A merge leaves a hole in the data block for a trimmed page. If the page were then written to a log and later to
-/// the hole, the log would still have the older version.
+/// A merge leaves a hole in the data block for a trimmed page. The page must not be written first to a log and later
+/// to the hole, since the log would then still have the older version.
 #[test]
 fn a_log_never_passes_a_hole_of_its_data_block() {
     let mut setup = Setup::new("bast", 16, 16, 4).unwrap();
@@ -70,8 +70,8 @@ fn a_log_never_passes_a_hole_of_its_data_block() {
     assert!(ftl.lookup(0).is_some(), "page 0 is lost");
 }
 
-/// DFTL collects before a write if at most two blocks are free. Of 32 free blocks of four pages, 29 are opened and
-/// filled without a collection; three blocks are still free at the first write to the 30th.
+/// DFTL collects before a write if at most two blocks are free. Of 32 free blocks of four pages, 29 blocks are opened
+/// and filled without a collection. At the first write to the 30th block, three blocks are still free.
 #[test]
 fn dftl_foresees_the_page_that_begins_its_last_block() {
     let mut setup = Setup::new("dftl", 66, 32, 4).unwrap();
@@ -99,7 +99,7 @@ fn access(ftl: &mut Ftl, setup: &Setup, rng: &mut Rng, ops: &mut Vec<FlashOp>) {
         0 => ftl.read(first, ops),
         1 => ftl.trim(first, ops),
         2 => {
-            // A sequence, so that there are logs in order.
+            // The accesses are a sequence from the start of a logical block, so that some logs are in order.
             let first = first / setup.pages_per_block * setup.pages_per_block;
             let end = first + 1 + rng.below(setup.pages_per_block.into()) as u32;
             for page in first..end.min(setup.logical_pages) {
@@ -151,7 +151,7 @@ fn a_loaded_state_continues_as_the_saved_one() {
     }
 }
 
-/// A state with changed bytes is refused, or works: nothing panics, even with all assertions enabled.
+/// A state with changed bytes is refused, or works. It never causes a panic, even with all assertions enabled.
 #[test]
 fn a_damaged_state_is_refused_or_works() {
     let (mut refused, mut taken) = (0, 0);
@@ -167,7 +167,7 @@ fn a_damaged_state_is_refused_or_works() {
                     0 => (rng.below(80) as u32).to_le_bytes(),
                     1 => u32::MAX.to_le_bytes(),
                     2 => (u32::MAX - 1).to_le_bytes(),
-                    // Something that stands elsewhere.
+                    // Copy the bytes of another place of the state.
                     _ => bytes[other..other + 4].try_into().unwrap(),
                 };
                 bytes[at..at + 4].copy_from_slice(&number);
@@ -213,7 +213,7 @@ fn each_counter_has_its_name() {
     assert_eq!(counters.named(), named);
 }
 
-/// Each collection erases its block, and no other operation has an erase with this cause.
+/// Each collection erases its block. No other operation has an erase with this cause.
 #[test]
 fn collections_are_the_erases_that_they_cause() {
     for seed in crate::seeds(3) {
@@ -234,7 +234,7 @@ fn collections_are_the_erases_that_they_cause() {
     }
 }
 
-/// Data may use all blocks except those that the collection of the map may need: 25 translation pages need at most 4
+/// Data may use all blocks except those that a collection of the map may need. 25 translation pages need at most 4
 /// blocks, and 3 blocks stay free.
 #[test]
 fn data_leave_room_for_the_map() {
@@ -256,8 +256,8 @@ fn data_leave_room_for_the_map() {
     }
 }
 
-/// A turn of FASTER, after which nothing of an older state is left, writes its log once: 7 blocks
-/// of 8 pages.
+/// A turn of FASTER writes its log once, that is 7 blocks of 8 pages. After a turn, nothing of an older state is
+/// left.
 #[test]
 fn a_turn_of_faster_is_its_log() {
     let mut setup = Setup::new("faster", 200, 40, 8).unwrap();

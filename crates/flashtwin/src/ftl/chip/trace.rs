@@ -1,7 +1,8 @@
 //! Steps a translation layer through an access string.
 //!
-//! Notation: `0 1 R5 T3 F` means write pages 0 and 1, read page 5, trim page 3, flush the dirty map entries. `4x3`
-//! writes pages 4 to 6. A step lists its flash operations; a copy counts as a copy, not as a read and a program.
+//! `0 1 R5 T3 F` is an access string: write page 0, write page 1, read page 5, trim page 3, flush the dirty map
+//! entries. `4x3` writes pages 4 to 6. Each step lists its flash operations. A copy counts as one copy, not as a read
+//! and a program.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -17,9 +18,9 @@ pub struct Cost {
     pub host_programs: u64,
     /// Pages copied.
     pub copies: u64,
-    /// Translation pages read for a lookup or before they are rewritten.
+    /// Translation pages read, either for a lookup or before they are rewritten.
     pub map_reads: u64,
-    /// Translation pages programmed, except copies.
+    /// Translation pages programmed. Copies of translation pages are not included.
     pub map_writes: u64,
     /// Blocks erased.
     pub erases: u64,
@@ -193,8 +194,8 @@ fn parse(token: &str, logical_pages: u32) -> Result<Token, String> {
     Ok(Token::Write { first, pages })
 }
 
-/// Steps the translation layer of `setup` through `accesses`, starting with every page written in place, or with an
-/// `empty` chip.
+/// Steps the translation layer of `setup` through `accesses`. At the start, every page is written in place, or the
+/// chip is `empty`.
 ///
 /// # Errors
 /// Fails if an access cannot be read or is beyond the chip.
@@ -249,7 +250,8 @@ pub fn total(steps: &[Step]) -> Cost {
     total
 }
 
-/// Formats steps as a table: accesses, flash operations, the state afterwards; then the total.
+/// Formats steps as a table with three columns: access, flash operations, and the state afterwards. The last row is
+/// the total.
 pub fn steps_text(steps: &[Step]) -> String {
     let mut rows = vec![["op".to_owned(), "flash".to_owned(), "state".to_owned()]];
     let row = |step: &Step| [step.op.clone(), step.cost.to_string(), step.state.clone()];

@@ -1,10 +1,10 @@
-//! Selects the block with the largest age x (1 - u) / 2u, u being the fraction of valid pages (Kawaguchi, Nishioka,
-//! Motoda, USENIX 1995).
+//! Selects the block with the largest age x (1 - u) / 2u. Here, u is the fraction of valid pages (Kawaguchi,
+//! Nishioka, Motoda, USENIX 1995).
 
 use super::{Candidate, Pool, Rule};
 use crate::component::{Component, Settings};
 
-/// The rule `cost-benefit`: age and free space gained, divided by the cost of moves.
+/// The rule `cost-benefit`: the age of a block times the space gained, divided by the cost of moving its live pages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CostBenefit;
 

@@ -1,11 +1,14 @@
-//! Victim rules: the choice of the sealed block to collect. A rule is a file in this directory and a line of the
+//! Victim rules. A victim rule chooses the sealed block to collect. It is a file in this directory and a line of the
 //! table below.
 //!
-//! Every sealed block is a candidate, even one without invalid pages: a rule that chooses such a block moves all of
-//! its pages, as published. All candidates are compared, once per collected block; `tie` decides between equal ones.
-//! Random numbers are seeded with the pool's position, so that a rule has no state of its own, and a loaded device
-//! continues like the saved one. The age of a block is the number of blocks of its chip that were opened after it
-//! (D-61).
+//! Every sealed block is a candidate, even one without invalid pages. If a rule chooses such a block, all its pages
+//! are moved, as published. A rule compares all candidates each time a block is collected; `tie` decides between
+//! equal ones.
+//!
+//! A rule has no state of its own: random numbers are seeded with a number that depends on what the pool has written.
+//! A device that was saved and loaded therefore makes the same choices as one that was not.
+//!
+//! The age of a block is the number of blocks of its chip that were opened after it (D-61).
 
 mod cost_age_time;
 mod cost_benefit;
@@ -36,7 +39,7 @@ macro_rules! rules {
 
 macro_rules! declare {
     (() $($file:ident::$Type:ident)+) => {
-        /// A rule with its parameters.
+        /// A victim rule with the values of its parameters.
         #[derive(Clone, Copy, Debug)]
         pub(crate) enum Victims {
             $($Type($file::$Type),)+
@@ -46,7 +49,7 @@ macro_rules! declare {
         pub(crate) const RULES: &[Component] = &[$($file::$Type::COMPONENT),+];
 
         impl Victims {
-            /// Returns the rule chosen for the device.
+            /// Creates the rule that the device file names.
             pub fn of(chosen: &Chosen) -> Victims {
                 $(if chosen.name == $file::$Type::COMPONENT.name {
                     return Victims::$Type($file::$Type::new(&chosen.settings));
@@ -54,7 +57,7 @@ macro_rules! declare {
                 unreachable!("{}: rules are chosen from the table", chosen.name)
             }
 
-            /// Returns the candidate to collect next; `None` if nothing may be collected.
+            /// Returns the candidate to collect next; `None` if there is no candidate.
             #[inline]
             pub fn choose<P: Pool>(&self, pool: &P) -> Option<P::Candidate> {
                 match self { $(Victims::$Type(rule) => rule.choose(pool),)+ }
@@ -70,10 +73,10 @@ trait Rule: Sized {
     /// Description of the rule, for device files and documentation.
     const COMPONENT: Component;
 
-    /// Makes the rule with the values of its parameters.
+    /// Creates the rule with the values of its parameters.
     fn new(settings: &Settings) -> Self;
 
-    /// Returns the candidate to collect next; `None` if nothing may be collected.
+    /// Returns the candidate to collect next; `None` if there is no candidate.
     fn choose<P: Pool>(&self, pool: &P) -> Option<P::Candidate>;
 }
 
@@ -85,12 +88,13 @@ pub(crate) const GREEDY: &str = greedy::Greedy::COMPONENT.name;
 pub(crate) enum Tie {
     /// The lowest block number.
     Lowest,
-    /// The highest block number, as in the reference, which keeps the last one it scans.
+    /// The highest block number. The reference scans all blocks and keeps the last of the equal ones.
     Highest,
 }
 
-/// Returns the block to collect next: its position in its pool, and its live pages. `None` if no block may be
-/// collected. A block chosen by static wear levelling takes precedence over the rule.
+/// Returns the block to collect next, as its position in its pool, and the number of its live pages. `None` if the
+/// pool has no candidate. If static wear levelling has chosen a block, that block is returned, otherwise the rule's
+/// choice.
 #[inline]
 pub(crate) fn victim(ftl: &PageMap, pool: u32, of: Victims, tie: Tie) -> Option<(u32, u32)> {
     if let Some(bit) = ftl.left_behind(pool) {
@@ -101,8 +105,8 @@ pub(crate) fn victim(ftl: &PageMap, pool: u32, of: Victims, tie: Tie) -> Option<
     of.choose(&pool).map(|chosen| (chosen.bit, chosen.live))
 }
 
-/// Enables the prefetching of data of the next collection, `pages` pages at a time; with `maps`, of map entries, too.
-/// Only for the greedy rule, whose victim is found in a few steps.
+/// Prefetches data for the next collection from now on, `pages` pages at a time. If `maps`, map entries are
+/// prefetched, too. Does nothing unless the rule is greedy, since only its next victim is found in a few steps.
 pub(crate) fn foresee(ftl: &mut PageMap, of: Victims, tie: Tie, pages: u32, maps: bool) {
     if let Victims::Greedy(_) = of {
         let last = tie == Tie::Highest;
@@ -110,16 +114,15 @@ pub(crate) fn foresee(ftl: &mut PageMap, of: Victims, tie: Tie, pages: u32, maps
     }
 }
 
-/// A block or unit that may be collected, as the rules see it.
+/// A block or unit that may be collected, with the values that rules use.
 pub(crate) trait Candidate: Copy {
     /// Returns the number of live pages.
     fn live(&self) -> u32;
 
-    /// Returns the number of blocks of the chip, or units of the group, that were opened after this
-    /// one.
+    /// Returns the age: the number of blocks of the chip, or units of the group, that were opened after this one.
     fn age(&self) -> u32;
 
-    /// Returns the number of erases.
+    /// Returns how often the block or unit was erased.
     fn erases(&self) -> u32;
 }
 
@@ -127,19 +130,18 @@ pub(crate) trait Candidate: Copy {
 pub(crate) trait Pool {
     type Candidate: Candidate;
 
-    /// Returns the number of positions in the pool; some have no candidate.
+    /// Returns the number of positions in the pool. Some positions have no candidate.
     fn places(&self) -> u32;
 
-    /// Returns the candidate at a place, if there is one.
+    /// Returns the candidate at a position; `None` if the position has no candidate.
     fn candidate(&self, place: u32) -> Option<Self::Candidate>;
 
-    /// Pages of a candidate that hold data, live or not.
+    /// Returns the number of pages of a candidate that hold data, live or not.
     fn data_pages(&self) -> u32;
 
     fn tie(&self) -> Tie;
 
-    /// Returns the seed of random choices: a number that depends on what the pool has written so
-    /// far.
+    /// Returns the seed of random choices. It depends on what the pool has written so far.
     fn seed(&self) -> u64;
 
     /// Returns the candidate with the fewest live pages.
@@ -151,7 +153,7 @@ pub(crate) trait Pool {
         (0..self.places()).filter_map(|place| self.candidate(place))
     }
 
-    /// Returns the candidate that is better than all others.
+    /// Returns the best candidate. `better` returns whether its first argument is better than the second.
     fn best(
         &self,
         better: impl Fn(&Self::Candidate, &Self::Candidate) -> bool,
@@ -169,8 +171,8 @@ pub(crate) trait Pool {
         })
     }
 
-    /// Returns the candidate with the fewest live pages among `choices` drawn at random; if no draw finds a
-    /// candidate, the greedy one.
+    /// Draws `choices` candidates at random and returns the one with the fewest live pages. If the draws find no
+    /// candidate, returns the one with the fewest live pages in the pool.
     fn drawn(&self, choices: u32) -> Option<Self::Candidate> {
         const DRAWS_MAX: usize = 64;
         let mut rng = Rng::new(self.seed());
@@ -192,13 +194,13 @@ pub(crate) trait Pool {
     }
 }
 
-/// A block that may be collected. Values that only some rules use are looked up on demand, since they are seldom in
-/// the processor's caches.
+/// A block that may be collected. The age and the erases are looked up only when a rule uses them, since they are
+/// seldom in the processor's caches.
 #[derive(Clone, Copy)]
 struct Block<'a> {
     ftl: &'a PageMap,
     block: u32,
-    /// Position in its pool.
+    /// Position of the block in its pool.
     bit: u32,
     live: u32,
 }
@@ -220,7 +222,7 @@ impl Candidate for Block<'_> {
     }
 }
 
-/// The blocks of a pool of the page map; those that are sealed are candidates.
+/// The blocks of a pool of the page map. The sealed blocks are candidates.
 struct Blocks<'a> {
     ftl: &'a PageMap,
     pool: u32,
@@ -257,7 +259,7 @@ impl<'a> Pool for Blocks<'a> {
         self.ftl.position_hash(self.pool)
     }
 
-    /// Uses the lowest tallies, which the page map keeps, so that not all blocks are compared.
+    /// Finds the block by the lowest tallies, which the page map keeps, without comparing all blocks.
     #[inline]
     fn fewest_live(&self) -> Option<Block<'a>> {
         let last = self.tie == Tie::Highest;

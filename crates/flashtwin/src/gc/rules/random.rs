@@ -1,4 +1,4 @@
-//! Selects a block at random; all are equally likely.
+//! Selects a sealed block at random. All sealed blocks are equally likely.
 
 use super::{Pool, Rule};
 use crate::component::{Component, Settings};

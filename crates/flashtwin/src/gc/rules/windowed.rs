@@ -7,12 +7,12 @@ use crate::component::{parameters, Component, Kind, Settings};
 parameters! {
     /// Parameters of windowed greedy.
     struct Parameters {
-        /// Share of the pool's blocks, those opened first, among which the victim is selected.
+        /// The victim is selected among this share of the pool's blocks: the blocks that were opened first.
         window_percent: f64 = Kind::Percent, "25", "ours";
     }
 }
 
-/// The rule `windowed`: greedy among the oldest blocks.
+/// The rule `windowed`: the block with the fewest valid pages among the blocks that were opened first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Windowed {
     window_percent: f64,

@@ -1,7 +1,7 @@
 //! Log entries of chips and channels: the beginning and end of each flash operation.
 //!
-//! Steps are planned in advance, and adjacent ones are merged, so that a chip has few events. A *note* describes one
-//! part of a step. When a step begins, its notes become log entries.
+//! Steps are planned in advance, and adjacent steps are merged, so that a chip has few events. A *note* describes one
+//! part of a merged step. When a step begins, its notes become log entries.
 
 use super::super::{Cause, FlashEvent, PageOp, Place};
 use super::plan::{Costs, Lane};
@@ -25,7 +25,8 @@ pub(super) struct Note {
 }
 
 impl Note {
-    /// Creates the note of an operation. `host` is the host's operation, if this flash operation serves it directly.
+    /// Creates the note of a flash operation. `host` is the host's operation, if the flash operation reads or writes
+    /// its page.
     pub fn new(kind: OpKind, cause: Cause, host: Option<PageOp>) -> Note {
         let block = match kind {
             OpKind::Erase { block } => Some(block),

@@ -2,12 +2,12 @@
 //!
 //! When an operation is dispatched to a chip, the chip's translation layer (`ftl::chip`) returns the flash operations
 //! for it, in order. They become the chip's steps (`plan`). Steps are not interrupted: a merge or a collection runs
-//! to its end, and reads with priority overtake only waiting operations. The host's operation completes with its own
-//! page; the remaining flash operations keep the chip busy after that. The chip counts as in GC from the first to the
-//! last page that an access moves or erases.
+//! to its end, and reads with priority overtake only waiting operations. The host's operation completes when its own
+//! page has been read or programmed; the remaining flash operations keep the chip busy after that. A chip counts as
+//! in GC from the first to the last page that an access moves or erases.
 //!
-//! On a device whose chips have their own pins, no transfer ever waits. The transfer time is then added to the array
-//! time, and a chip needs an event only when an operation or a GC begins or ends.
+//! On a device whose chips have their own pins, no transfer ever waits. The transfer time is then part of the array
+//! time. Such a chip needs an event only when an operation or a GC begins or ends.
 
 mod chip_log;
 mod plan;
@@ -51,7 +51,7 @@ pub(crate) struct Layered {
     channels: Vec<Channel>,
     /// Flash operations of the access being planned; a field, to reuse its memory.
     ops: Vec<FlashOp>,
-    /// Duration of each chip's last collection or merge: the estimate for the next.
+    /// Duration of the last collection or merge of each chip. It is the estimate for the next one.
     gc_took: Vec<Time>,
     /// Counters of the translation layers at the last reset.
     counted_before: Counters,
@@ -152,8 +152,8 @@ impl Layered {
         chip
     }
 
-    /// Starts the next step of a chip that takes time, or frees the chip. Returns the host operation that completes
-    /// before that step, if any.
+    /// Starts the next step of a chip that takes time. If there is none, the chip is free. Returns the host
+    /// operation, if any, that completes before that step.
     fn proceed(&mut self, chip: usize, now: Time, events: &mut EventQueue) -> Option<Done> {
         let mut done = None;
         loop {
@@ -247,7 +247,7 @@ impl Layered {
         self.start(chip, now, events);
     }
 
-    /// Trims a page. The flash operations of the trim follow the operation in service.
+    /// Trims a page. If an operation is in service, the flash operations of the trim follow it.
     pub fn trim(&mut self, lpn: Lpn, now: Time, events: &mut EventQueue) {
         let (chip, page) = self.pages.split(lpn);
         self.ops.clear();
@@ -270,7 +270,7 @@ impl Layered {
 
     // ---- queries ----
 
-    /// Whether the chip has nothing to do, for the host or for itself.
+    /// Whether the chip has no operation in service or waiting.
     pub fn is_idle(&self, chip: usize) -> bool {
         self.lanes[chip].is_free() && self.chips[chip].inside == [0, 0]
     }
@@ -304,9 +304,9 @@ impl Layered {
         self.ftls[chip].prefetch(page);
     }
 
-    /// Returns ECR's chip queue complete time (ECR section 3, Eqs 1-4). A future collection or
-    /// merge is assumed to take as long as the chip's last one (D-79), since the pages it moves are
-    /// known only when it begins.
+    /// Returns ECR's chip queue complete time (ECR section 3, Eqs 1-4). The duration of a future collection or merge
+    /// is assumed to be that of the chip's last one (D-79), since the pages that it moves are known only when it
+    /// begins.
     pub fn drain_time(&self, chip: usize, exact: bool, now: Time) -> Time {
         let (of, l) = (&self.chips[chip], &self.times);
         let [reads, writes] = of.inside;
@@ -388,10 +388,9 @@ impl Layered {
         self.reset_stats();
     }
 
-    /// Places the flash in the state that random writing converges to. One chip is written until
-    /// nothing remains of its sequential start, then its state is copied to all, with further
-    /// writes between two copies (D-40). Pages keep their numbers, since a chip's state depends on
-    /// which pages are adjacent. Returns false if `watch` stopped it.
+    /// Puts the flash in steady state. One chip is written until nothing remains of its sequential start. Then its
+    /// state is copied to all chips, with further writes between two copies (D-40). Pages keep their numbers within a
+    /// chip, since the state of a chip depends on which pages are adjacent. Returns false if `watch` stopped it.
     pub fn fill_steady(&mut self, rng: &mut Rng, watch: &dyn Watch) -> bool {
         let mut worn = Ftl::new(&self.setup).expect("the device was checked");
         worn.fill();
@@ -421,7 +420,7 @@ impl Layered {
         WEAR_IN * self.setup.turn_pages() + copies * self.between_copies()
     }
 
-    /// Pages written on the worn-in chip between two copies.
+    /// Returns the number of pages that are written on the worn-in chip between two copies.
     fn between_copies(&self) -> u64 {
         let turns = self.setup.turn_pages();
         (turns / self.ftls.len() as u64)
@@ -446,5 +445,5 @@ impl Layered {
     }
 }
 
-/// Number of times that all pages on which a chip's state depends are written before the first copy.
+/// Number of times that the pages on which a chip's state depends are all written before the first copy.
 const WEAR_IN: u64 = 8;

@@ -18,7 +18,7 @@ pub(super) enum Step {
     Transfer(Time),
     /// Begin (true) or end (false) of the chip's GC.
     Gc(bool),
-    /// End of the waiting time of the operation in service: its own page, or the map pages for it, are next.
+    /// End of the waiting time of the operation in service. The next step is for its own page, or for its map pages.
     Serve,
     /// Completion of the operation in service.
     Deliver,
@@ -31,7 +31,7 @@ pub(super) struct Lane {
     pub in_hand: Option<Done>,
     /// Steps not begun, in order.
     steps: VecDeque<Step>,
-    /// Total time of `steps`.
+    /// Total time of `steps`, not including the running step.
     planned: Time,
     /// Duration of the running step.
     begun: Option<Time>,
@@ -65,7 +65,7 @@ impl Lane {
         step
     }
 
-    /// Returns the time until all steps are done if none has to wait.
+    /// Returns the time until all steps are done, provided that none has to wait.
     pub fn rest(&self, now: Time) -> Time {
         let begun = match self.begun {
             None => Time::ZERO,
@@ -79,7 +79,7 @@ impl Lane {
         self.steps.push_back(step);
     }
 
-    /// Appends array time, to the last step if that is array time as well.
+    /// Appends array time. If the last step is array time as well, extends that step.
     fn work(&mut self, time: Time) {
         self.planned += time;
         match self.steps.back_mut() {
@@ -98,7 +98,8 @@ impl Lane {
 #[derive(Clone, Debug)]
 pub(super) struct Costs {
     pages_per_block: u32,
-    /// Time for each page type; a single entry if all types are alike. Page i of a block is of type i mod types.
+    /// Time for each page type; a single entry if all types have equal times. Page i of a block is of type i mod
+    /// types.
     read: Vec<Time>,
     program: Vec<Time>,
     erase: Time,
@@ -127,7 +128,8 @@ impl Costs {
         }
     }
 
-    /// Returns the parts of an operation's latency; true for a transfer on the channel.
+    /// Returns the parts of an operation's latency, in order. The flag is true for a transfer on the channel, false
+    /// for array time.
     pub fn parts(&self, kind: OpKind) -> Vec<(Time, bool)> {
         let array = |times: &[Time], ppn| (self.of_type(times, ppn), false);
         let transfer = (self.transfer, true);
@@ -166,7 +168,8 @@ impl Costs {
         }
     }
 
-    /// Appends the steps of operations of one kind; returns their transfer time and their array time.
+    /// Appends the steps of operations that are all of the same kind. Returns their transfer time and their array
+    /// time.
     fn append(&self, ops: &[FlashOp], lane: &mut Lane) -> (Time, Time) {
         let (first, count) = (ops[0].kind, ops.len() as u64);
         let array = match self.read.len() + self.program.len() {
@@ -207,8 +210,7 @@ impl Costs {
     }
 }
 
-/// Returns the cause under which an operation is counted, in an access that the host makes for
-/// `host`.
+/// Returns the cause under which a flash operation is counted. `host` is the cause of the host's access.
 pub(super) fn cause(op: &FlashOp, host: Cause) -> Cause {
     match (op.kind, op.why) {
         (OpKind::Read { .. } | OpKind::Program { .. }, Why::Host) => host,
@@ -225,13 +227,14 @@ fn is_gc(op: &FlashOp) -> bool {
 }
 
 impl Layered {
-    /// Appends the flash operations of an access to the steps of its chip. `host` is the host's operation, and
-    /// whether its page could be written; a trim has none.
+    /// Appends the flash operations of an access to the steps of its chip. `host` is the host's operation, with
+    /// whether its page could be written; `None` for a trim.
     pub(super) fn plan(&mut self, chip: usize, host: Option<(PageOp, bool)>, now: Time) {
         let lane = &mut self.lanes[chip];
         let after_gc = self.ops.iter().rposition(is_gc).map(|last| last + 1);
         let host_cause = host.map_or(Cause::HostRead, |(op, _)| op.cause);
-        // If steps were planned before the log began, they have no notes; then later steps get none either.
+        // If a step was planned before the log began, it has no notes. Later steps then get no notes either, until
+        // all are done.
         lane.noted = self.log.is_some() && (lane.is_empty() || lane.noted);
         let (mut transfer, mut array, mut collecting) = (Time::ZERO, Time::ZERO, None);
         let (mut is_served, mut has_ended) = (host.is_none(), host.is_none());
@@ -280,8 +283,8 @@ impl Layered {
             lane.mark(Step::Serve);
         }
         if !has_ended {
-            // A read takes the same time even if its page was never written. A write that failed completes
-            // immediately, as an event of its own.
+            // The host's page was not accessed. A read of a page that was never written takes the same time as any
+            // read. A write that failed completes immediately, as an event of its own.
             if op.is_read() {
                 let nowhere = FlashOp {
                     kind: OpKind::Read { ppn: 0 },

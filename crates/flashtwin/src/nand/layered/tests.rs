@@ -22,7 +22,7 @@ fn op(lpn: u32, cause: Cause, now: Time) -> PageOp {
     }
 }
 
-/// Lets one operation pass through an idle chip.
+/// Executes one operation on an idle chip.
 fn pass(nand: &mut Nand, lpn: u32, cause: Cause, now: &mut Time) -> Done {
     let mut events = EventQueue::new(nand.resources());
     nand.enqueue(0, op(lpn, cause, *now), *now, &mut events);
@@ -57,7 +57,7 @@ fn chip_serves_operations_after_a_write_without_room() {
             let Nand::Layered(layers) = &mut nand else {
                 panic!("a translation layer was asked for")
             };
-            // 20 logical blocks on 16.
+            // The chip has 16 blocks, but exports 20 logical blocks.
             let setup = Setup::new(kind, 80, 16, 4).unwrap();
             layers.ftls = vec![Ftl::unchecked(&setup)];
             let mut rng = Rng::new(seed);

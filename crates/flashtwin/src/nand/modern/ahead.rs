@@ -1,9 +1,9 @@
 //! Cached commands: a die begins its next operation while the present one is still running (D-68).
 //!
 //! A die has a second register. While the array programs, the data of the next program can cross the channel. While
-//! the data of a read cross the channel, the array can read for the next read. The operation begun ahead has a lane
-//! of its own. It proceeds up to the step that needs the part of the die its predecessor is using, and waits there.
-//! When the die is free, the operation moves to the die's first lane.
+//! the data of a read cross the channel, the array can read for the next read. The operation that is begun ahead has
+//! a lane of its own. It stops before the step for which it needs the part of the die that its predecessor uses. When
+//! the die is free, the operation moves to the die's first lane.
 
 use super::lane::Step;
 use super::*;
@@ -26,13 +26,13 @@ impl<M: Map> Modern<M> {
             }
     }
 
-    /// Whether data for the die's next program are crossing the channel or have crossed it.
+    /// Whether the data for the die's next program have crossed the channel, or are crossing it.
     pub(super) fn data_come(&self, die: usize) -> bool {
         self.params.cached_commands && !self.lanes[self.ahead(die)].is_free()
     }
 
-    /// Begins an operation ahead. If the die is free, continues the one begun ahead instead. Returns true if no other
-    /// operation may begin now.
+    /// Begins an operation ahead if the die is busy. If the die is free, continues the operation that was begun
+    /// ahead. Returns true if no other operation may begin now.
     #[inline(never)]
     pub(super) fn continue_ahead(
         &mut self,
@@ -51,7 +51,8 @@ impl<M: Map> Modern<M> {
         if !self.lanes[at].is_free() {
             return true;
         }
-        // Reads pass a program whose data have arrived.
+        // A waiting read passes a program that has not begun in the array, even if the data of the program have
+        // arrived.
         if !first.op.is_read() && !self.chips[die].reads.is_empty() {
             return false;
         }

@@ -1,4 +1,4 @@
-//! The page map by blocks, in which each die is a pool of its own; and how a die finds work: host
+//! The page map by blocks, in which each die is a pool of its own. Also determines how a die finds work: host
 //! operations, and the collection of its blocks.
 
 use super::collect::{Run, FAR_AHEAD};
@@ -12,19 +12,19 @@ pub(crate) struct Blocks {
     pub ftl: PageMap,
     pub orders: Orders,
     pub(super) victims: Victims,
-    /// Number of free blocks at or below which a die collects while no host operation waits.
+    /// A die collects if at most this number of its blocks is free, and no host operation waits.
     pub(super) idle_blocks: u32,
-    /// Whether free pages, instead of free blocks, are compared with the watermark (D-207).
+    /// Whether the watermark is compared with the free pages of a die (D-207), instead of its free blocks.
     pub(super) in_pages: bool,
-    /// Whether host writes may pass between two moves (D-170).
+    /// Whether host writes may be executed between two moves of a collection (D-170).
     pub(super) preemptible: bool,
     /// Whether collections take no time.
     pub(super) ideal: bool,
     pub(super) collecting: TrustedTable<Option<Run>>,
-    /// State of collections by superblocks, which replaces `collecting`.
+    /// State of collections by superblocks. If it exists, `collecting` is not used.
     pub(super) sets: Option<Box<Superblocks>>,
-    /// Duration of a move, if all moves take equally long: each is one read and one program, and has no other
-    /// effects.
+    /// Duration of a move, if all moves take equally long: each is one read and one program, without other effects.
+    /// Otherwise `None`.
     move_time: Option<Time>,
     /// Equal to `move_time`; `None` while a log is kept.
     pub(super) plain_move: Option<Time>,
@@ -44,7 +44,7 @@ impl Map for Blocks {
 
     fn write_ahead(nand: &mut Modern, die: usize, at: usize, now: Time, events: &mut EventQueue) {
         let is_write = |op: &PageOp| !op.is_read();
-        // If a collection is due or running, it takes precedence.
+        // A collection that is due or running takes precedence over the next write.
         if nand.map.collecting[die].is_some()
             || nand.in_run()
             || nand.must_hold(die)
@@ -119,9 +119,9 @@ impl Modern {
         self.map.plain_move = self.map.move_time.filter(|_| !on);
     }
 
-    /// Begins the next move of a collection, or its erase, if this event is the end of a move and
-    /// no host operation has precedence. Has the effect of [`Modern::on_event`] and
-    /// [`Modern::activate`]. Returns whether it did so.
+    /// Begins the next move of a collection, or its erase, if this event is the end of a move and no host operation
+    /// has precedence. This has the same effect as [`Modern::on_event`] followed by [`Modern::activate`]. Returns
+    /// whether it did so.
     #[inline(always)]
     pub fn continue_collection(
         &mut self,
@@ -152,8 +152,8 @@ impl Modern {
         self.continue_any_collection(die, now, events)
     }
 
-    /// Does the work of [`Modern::continue_collection`] in the other cases: moves differ, host
-    /// operations may have precedence, or a log is kept.
+    /// Does the work of [`Modern::continue_collection`] in all other cases: moves differ in duration, host operations
+    /// may have precedence, or a log is kept.
     #[inline(never)]
     fn continue_any_collection(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
         let continues = self.log.is_none() && !self.yields(die);
@@ -193,7 +193,7 @@ impl Modern {
         }
     }
 
-    /// Whether [`Modern::begin_to_collect`] may have something to do.
+    /// Whether [`Modern::begin_to_collect`] might begin a collection. If false, the call can be omitted.
     #[inline(always)]
     fn may_collect(&self, die: usize) -> bool {
         match self.chips[die].queue.is_empty() {
@@ -202,8 +202,8 @@ impl Modern {
         }
     }
 
-    /// Whether an operation that arrives now starts immediately, as it would if it were queued and
-    /// [`Modern::activate`] were called.
+    /// Whether an operation that arrives now starts immediately. If so, [`Modern::start_at_once`] has the same effect
+    /// as queueing the operation and calling [`Modern::activate`].
     #[inline(always)]
     pub fn takes_at_once(&self, die: usize, op: &PageOp, overtakes: bool) -> bool {
         let chip = &self.chips[die];
@@ -259,8 +259,8 @@ impl Modern {
         }
     }
 
-    /// Starts a waiting operation of a free die. If that operation waits for others to fill its row, starts a step of
-    /// the die's collection instead.
+    /// Starts a waiting operation of a free die. If this operation waits for others to fill its row, starts a step of
+    /// the die's collection instead, provided that the die is collecting.
     #[inline(never)]
     fn start_next(&mut self, die: usize, collects: bool, now: Time, events: &mut EventQueue) {
         if self.waits_for_writes(die, now, events) {
@@ -278,7 +278,8 @@ impl Modern {
         }
     }
 
-    /// Whether the collection lets waiting operations go first: there is enough room, or the collection keeps pace.
+    /// Whether the collection lets waiting operations pass: there is enough room, or the collection keeps pace with
+    /// the host.
     #[inline(always)]
     fn yields(&self, die: usize) -> bool {
         let folds = || self.map.collecting[die].is_some_and(|run| run.folds);
@@ -287,7 +288,7 @@ impl Modern {
             && (!self.map.ftl.is_needy(die as u32) || self.map.preemptible && self.keeps_pace(die))
     }
 
-    /// Logs that a die begins a part of a collection: `part` has the cause and the number of pages.
+    /// Logs that a die begins a part of a collection. `part` has the cause and the number of pages.
     #[cold]
     pub(super) fn log_part(
         &mut self,

@@ -5,12 +5,13 @@ use super::*;
 use crate::ftl::LiveFrom;
 use crate::gc::{self, Tie};
 
-/// Smallest distance, in pages, between the page being moved and the first page whose map entry is not prefetched.
+/// Smallest distance, in pages, from the page being moved to the first page whose map entry is not prefetched.
 const AHEAD: u32 = 4;
-/// Pages whose map entries are prefetched together: a power of two up to 64. Prefetching them one by one would stall
-/// the core each time.
+/// Number of pages whose map entries are prefetched together: a power of two, at most 64. To prefetch the entries one
+/// by one would stall the core each time.
 const TOGETHER: u32 = 16;
-/// Distance, in pages, at which the logical page numbers are prefetched, before the map entries.
+/// Distance, in pages, from the page being moved to the pages whose logical page numbers are prefetched. The numbers
+/// must be prefetched before the map entries.
 pub(super) const FAR_AHEAD: u32 = 32;
 
 /// A block being collected. Its size is a power of two, since every move indexes the table of runs.
@@ -23,10 +24,10 @@ pub(super) struct Run {
     unloaded: u32,
     /// Whether the block is in SLC mode.
     pub folds: bool,
-    /// Live pages when the collection of the block began.
+    /// Number of live pages of the block when its collection began.
     live: u32,
     moved: u32,
-    /// Host pages programmed since the collection began.
+    /// Number of host pages programmed since the collection began.
     passed: u32,
 }
 
@@ -40,8 +41,7 @@ impl Run {
         }
     }
 
-    /// Prefetches data for the moves after the move of `page`, unless they have been prefetched
-    /// already.
+    /// Prefetches data for the moves that follow the move of `page`, as far as they are not prefetched already.
     #[inline(always)]
     fn load_ahead(&mut self, page: Ppn, ftl: &PageMap) {
         if page.0 + AHEAD >= self.unloaded {
@@ -62,8 +62,8 @@ impl Run {
         }
     }
 
-    /// Whether the collection keeps pace with the host (D-170): the host has used a smaller fraction of the pages
-    /// gained than the collection has made of its moves.
+    /// Whether the collection keeps pace with the host (D-170). The fraction of the gained pages that the host has
+    /// used must be smaller than the fraction of the moves that the collection has made.
     fn keeps_pace(&self, pages_per_block: u32) -> bool {
         let gains = u64::from(pages_per_block.saturating_sub(self.live));
         u64::from(self.passed) * u64::from(self.live) < u64::from(self.moved) * gains
@@ -81,16 +81,16 @@ struct Move {
 }
 
 impl Modern {
-    /// Selects a block and begins to collect it, if the die has at most `low` free blocks, or an order, and if there
-    /// is a block worth collecting. Returns whether there is.
+    /// Begins to collect a block if two conditions hold: the die has at most `low` free blocks or an order to
+    /// collect, and there is a block worth collecting. Returns whether it did.
     #[inline(never)]
     pub(super) fn pick_victim(&mut self, die: usize, low: u32, now: Time) -> bool {
         let pool = die as u32;
         if !self.map.orders.wants(pool, self.free_of(die), low) {
             return false;
         }
-        // Blocks of the SLC cache are collected first: in SLC mode, even a block full of live pages frees more pages
-        // than its data take.
+        // Blocks of the SLC cache are collected first. Even if all pages of such a block are live, its collection
+        // frees more pages than its data take.
         let victim = self.map.ftl.oldest_slc(pool);
         let victim =
             victim.or_else(|| gc::victim(&self.map.ftl, pool, self.map.victims, Tie::Lowest));
@@ -101,7 +101,7 @@ impl Modern {
         taken
     }
 
-    /// Returns the free space of a die that is compared with the watermark, in blocks.
+    /// Returns the free space of a die, in blocks, as it is compared with the watermark.
     #[inline(always)]
     pub(super) fn free_of(&self, die: usize) -> u32 {
         match self.map.in_pages {
@@ -146,8 +146,8 @@ impl Modern {
         true
     }
 
-    /// Begins to collect the oldest block of the SLC cache, if the die has been idle long enough. Otherwise sets a
-    /// timer for the instant at which it will have been.
+    /// Begins to collect the oldest block of the SLC cache if the die has been idle long enough. Otherwise sets a
+    /// timer for the instant at which this will be so.
     #[inline(never)]
     pub(super) fn fold_when_idle(
         &mut self,
@@ -174,8 +174,8 @@ impl Modern {
         false
     }
 
-    /// Moves the next live page of the block under collection in the map. If there is none, erases the block and
-    /// returns `None`.
+    /// Moves the next live page of the block under collection in the map. If the block has no live page, erases it
+    /// and returns `None`.
     #[inline(always)]
     fn collect_page(&mut self, die: usize) -> Option<Move> {
         let run = self.map.collecting[die]
@@ -214,7 +214,8 @@ impl Modern {
         })
     }
 
-    /// Whether the block under collection has another live page, which goes to the same stream as the previous one.
+    /// Whether the block under collection has another live page, and this page goes to the same stream as the
+    /// previous one.
     fn has_more(&self, die: usize, stream: Stream) -> bool {
         let next = self.map.collecting[die].and_then(|run| {
             let page = self.map.ftl.first_live(run.block, &mut { run.from })?;
@@ -224,8 +225,8 @@ impl Modern {
         next == Some(stream)
     }
 
-    /// Moves more pages after the `first`, at most `left` in all. Returns the number of moved pages, the time to read
-    /// them, and whether the last one filled its block.
+    /// Moves the pages after `first` that the same program can take, at most `left` pages including `first`. Returns
+    /// the number of moved pages, the time to read them, and whether the last one filled its block.
     #[inline(never)]
     fn collect_row(&mut self, die: usize, first: Move, left: u32) -> (u32, Time, bool) {
         let mut sensing = self.layout.sensing();
@@ -264,8 +265,8 @@ impl Modern {
     }
 
     /// Makes the next move of a run in which all moves take `time`, have one program each, and go to one block.
-    /// Returns the duration. Changes nothing and returns `None` if the current word of live bits has no live page, or
-    /// if another block must be opened.
+    /// Returns the duration of the move. If the current word of live bits has no live page, or if another block must
+    /// be opened, changes nothing and returns `None`.
     #[inline(always)]
     pub(super) fn move_plainly(&mut self, die: usize, time: Time) -> Option<Time> {
         let run = self.map.collecting[die].as_mut()?;
@@ -279,7 +280,8 @@ impl Modern {
         }
     }
 
-    /// Counts the summary page, if any, of a block that was sealed; returns the time that programming it takes.
+    /// Counts the summary page of a block that was sealed. Returns the time to program it; zero if blocks have no
+    /// summary page.
     #[inline(never)]
     fn summary(&mut self) -> Time {
         let Some(transfer) = self.map.summary_transfer else {
@@ -327,8 +329,8 @@ impl Modern {
         self.start(die, now, events);
     }
 
-    /// Whether a host write may pass although the die is at the watermark: the collection keeps pace, and a free
-    /// block remains for its moves (D-170).
+    /// Whether a host write may pass the collection although the die is at the watermark. The collection must keep
+    /// pace with the host, and a free block must remain for its moves (D-170).
     pub(super) fn keeps_pace(&self, die: usize) -> bool {
         let pages = self.map.ftl.shape.pages_per_block;
         self.map.ftl.pool(die as u32).free > 1

@@ -1,11 +1,11 @@
-//! The failure of a die (D-146). Its lanes complete the steps they have begun, so that channels, suspended operations
-//! and clocks need no special cases. The receiver of the completions marks them as failed.
+//! The failure of a die (D-146). The lanes of the die complete the steps that they have begun, so channels, suspended
+//! operations and clocks need no special cases. The completed operations are marked as failed by their receiver.
 
 use super::*;
 
 impl Modern {
-    /// Returns the number of pages that are lost if the die fails: all pages on it, except the
-    /// pages of programs in service, which are programmed elsewhere.
+    /// Returns the number of pages that are lost if the die fails. These are all pages on the die, except those of
+    /// programs in service, which are programmed again on another die.
     pub fn pages_to_lose(&self, die: usize) -> u32 {
         let of_die = |lane: &usize| self.die_of(*lane) == die;
         let lanes = (0..self.lanes.len()).filter(of_die);
@@ -21,13 +21,13 @@ impl Modern {
         self.map.ftl.pages_in(die as u32) - pages.len() as u32
     }
 
-    /// Makes the die fail: none of its pages is free or collected any more. Returns the writes that were waiting for
-    /// it, in their order; they have changed nothing yet.
+    /// Makes the die fail. From now on none of its pages is free, and it does not collect. Returns the writes that
+    /// were waiting for the die, in their order. They have not changed the map yet.
     pub fn kill(&mut self, die: usize, now: Time) -> VecDeque<PageOp> {
         self.map.ftl.retire(die as u32);
         let lane = &self.lanes[die];
         let moves = !lane.is_free() && lane.ops.is_empty();
-        // The running step still ends, but the collection does not continue.
+        // The running step of a collection still ends, but the collection does not continue.
         if self.map.collecting[die].take().is_some() && !moves {
             self.leave_gc(die, now);
         }

@@ -45,8 +45,8 @@ impl<M: Map> Modern<M> {
         }
     }
 
-    /// Logs that a die begins a part of a collection: `part` has the cause and the number of pages; `block` is the
-    /// number of a block in the die.
+    /// Logs that a die begins a part of a collection. `part` has the cause and the number of pages. `block` is the
+    /// number of a block within the die.
     #[cold]
     pub(super) fn log_step(
         &mut self,
@@ -83,8 +83,8 @@ impl<M: Map> Modern<M> {
         let lane = &self.lanes[at];
         let channel = usize::from(self.lanes[self.die_of(at)].channel);
         let Some(log) = &mut self.log else { return };
-        // Reads complete one by one, each after its transfer, so the first operation is the one being transferred.
-        // For writes, the number of transfer steps left gives the operation.
+        // Reads complete one by one, each after its transfer, so the first operation of the lane is being
+        // transferred. For writes, the operation follows from the number of transfer steps that have not begun.
         let left = |step: &&Step| matches!(step, Step::Transfer(_));
         let left = lane.steps.iter().filter(left).count();
         let done = match lane.ops.first() {

@@ -4,14 +4,14 @@ use super::super::{Done, InHand};
 use crate::short::Short;
 use crate::units::Time;
 
-/// A step of a die's work; every step except the last takes time.
+/// A step of a die's work. All steps except `Deliver` take time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// Array time that cannot be suspended: a read.
     Array(Time),
     /// Array time that may be suspended: a program or an erase.
     Pulse(Time),
-    /// Array time of a collection's move, after which the lane has no operation to complete.
+    /// Array time of a collection's move. The lane has no operation to complete after it.
     Move,
     /// Transfer of a page over the channel.
     Transfer(Time),
@@ -23,14 +23,14 @@ impl Step {
     fn time(self) -> Time {
         match self {
             Step::Array(time) | Step::Pulse(time) | Step::Transfer(time) => time,
-            // Both steps have no waiting time of their own.
+            // Neither step has a duration here: a move has its time in the lane, and a delivery takes none.
             Step::Move | Step::Deliver => Time::ZERO,
         }
     }
 }
 
-/// Work in service of a die; the lane is free while no step is running. The fields used by every move of a collection
-/// are in the first cache line.
+/// Work in service of a die. The lane is free while no step is running. The fields that every move of a collection
+/// uses are in the first cache line.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]
 pub(super) struct Lane {
@@ -43,7 +43,7 @@ pub(super) struct Lane {
     pub held: Option<Time>,
     /// Instant at which the die last completed a host operation.
     pub served: Time,
-    /// Number of reads served before the lane's own operations.
+    /// Number of reads for which the lane's operation has been suspended.
     pub passed: u32,
     /// The channel of the lane's die.
     pub channel: u16,
@@ -61,7 +61,7 @@ impl Lane {
         self.step.is_none()
     }
 
-    /// Returns the time until all steps are done, if a suspended step resumes now and none has to wait.
+    /// Returns the time until all steps are done. A suspended step is assumed to resume now, and no step to wait.
     pub fn rest(&self, now: Time) -> Time {
         let begun = match (self.held, self.step) {
             (Some(held), _) => held,

@@ -3,8 +3,8 @@
 //! A block is striped over the planes that work together. A *row* is one flash page of each of these planes. A flash
 //! page holds one or several logical pages. The *unit* is the number of logical pages in a row: page `i` of a block
 //! is in row `i / unit`, and there in plane `i % unit / pages of a flash page`. Row `r` is of page type `r mod
-//! types`, lowest first. (Real parts shift the types against each other, so that the pages of a word line are not
-//! written in succession; the shares of the types are the same.)
+//! types`, where type 0 is the lowest. (In real parts, the types are shifted against each other, so that the pages of
+//! a word line are not written in succession. The shares of the types are the same.)
 
 use crate::divide::Divider;
 use crate::spec::{DeviceSpec, ModernNand};
@@ -17,12 +17,12 @@ const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
-    /// Number of logical pages in a row, which one program takes.
+    /// Number of logical pages in a row. One program writes a row.
     pub unit: u32,
     flash_page: u32,
     independent: bool,
     by_pages_per_block: Divider,
-    /// Time for each page type; a single entry if all types are alike.
+    /// Time for each page type; a single entry if all types have equal times.
     read: Vec<Time>,
     program: Vec<Time>,
 }
@@ -85,7 +85,7 @@ impl Layout {
         }
     }
 
-    /// Returns an empty record of reads, for one command or for the moves that one program ends.
+    /// Returns an empty record of reads. One record is for one read command, or for the moves that share one program.
     pub fn sensing(&self) -> Sensing {
         Sensing {
             last: [NONE; PLANES_MAX],
@@ -93,8 +93,8 @@ impl Layout {
         }
     }
 
-    /// Returns the plane that reads a page, and the number of the unit it reads: a whole row, or the flash page of
-    /// one plane if planes read independently.
+    /// Returns the plane that reads a page, and the number of what the read returns. That is the flash page of one
+    /// plane if planes read independently, otherwise a whole row (and the plane is 0).
     fn sensed(&self, ppn: Ppn) -> (usize, u32) {
         match self.independent {
             true => {
@@ -106,20 +106,20 @@ impl Layout {
     }
 }
 
-/// For each plane, its last read and its total read time; a plane reads one page after the other.
+/// For each plane, its last read and its total read time. A plane executes one read after the other.
 pub(super) struct Sensing {
     last: [u32; PLANES_MAX],
     time: [Time; PLANES_MAX],
 }
 
 impl Sensing {
-    /// Whether the last read of its plane has the page already, so that it takes no further time.
+    /// Whether the last read of the page's plane includes this page. To read the page then takes no further time.
     pub fn has(&self, layout: &Layout, ppn: Ppn) -> bool {
         let (plane, what) = layout.sensed(ppn);
         self.last[plane] == what
     }
 
-    /// Whether the page can be read without a second read on its plane.
+    /// Whether the page can be read without a second read of its plane.
     pub fn may_join(&self, layout: &Layout, ppn: Ppn) -> bool {
         let (plane, what) = layout.sensed(ppn);
         self.last[plane] == what || self.last[plane] == NONE
@@ -131,7 +131,7 @@ impl Sensing {
         self.time[plane] += time;
     }
 
-    /// Returns the time until all planes have read.
+    /// Returns the time until all planes have completed their reads.
     pub fn total(&self) -> Time {
         self.time.iter().copied().max().unwrap_or(Time::ZERO)
     }

@@ -1,15 +1,18 @@
 //! The back end with channels shared by dies: a current drive.
 //!
 //! A die executes one operation at a time, and a channel transfers one page at a time, in order of arrival. A read is
-//! array time, then transfer; a program is transfer, then array time. One program takes as many waiting pages as a
-//! row of planes holds, and one read takes the waiting pages of a row (`layout`). A page moved by GC is read and
+//! array time, then a transfer. A program is a transfer, then array time. One program writes as many waiting pages as
+//! a row of planes holds. One read returns all waiting pages of a row (`layout`). A page moved by GC is read and
 //! programmed inside the die (copy-back), or crosses the channel twice.
 //!
-//! The collection of a block is a run of separate operations (`collect`). Host reads with priority may pass between
-//! them. Host writes of the die wait until the run is over. With `gc.preemptible` they pass as long as there is room,
-//! and after that in step with the moves. A program or erase may be suspended for host reads, which have a lane of
-//! their own (`lane`), and the next operation may begin before its end (`ahead`). One write frontier per die serves
-//! host and GC. Hot pages on a device with two streams, and host writes to an SLC cache, have a second one.
+//! The collection of a block is a run of separate operations (`collect`). Host reads with priority may be executed
+//! between them. Host writes of the die wait until the run ends. With `gc.preemptible`, host writes also pass as long
+//! as there is room, and after that in step with the moves.
+//!
+//! A program or an erase may be suspended for host reads, which have a lane of their own (`lane`). The next operation
+//! may begin before the end of the present one (`ahead`). One write frontier per die receives both host pages and
+//! pages moved by GC. A second frontier exists for hot pages on a device with two streams, and for host writes to an
+//! SLC cache.
 
 mod ahead;
 mod blocks;
@@ -43,9 +46,9 @@ pub(crate) use units::Units;
 
 /// Number of waiting reads that are examined to find those that can join a read.
 const READS_LOOKED_AT: usize = 64;
-/// Largest number of repetitions of a read because of errors.
+/// Largest number of times that a read is repeated because of errors.
 const RETRIES_MAX: u64 = 8;
-/// Seed of the draws for read retries; every device has the same.
+/// Seed of the random numbers for read retries. It is the same for all devices.
 const RETRY_SEED: u64 = 1;
 
 #[derive(Clone, Debug, Default)]
@@ -66,12 +69,12 @@ pub(crate) struct Modern<M = Blocks> {
     /// Number of the first lane in the event queue.
     pub first_resource: usize,
     pub times: Latencies,
-    /// Lanes of all dies: first the lanes of the work in service; then the lanes of the reads for
-    /// which a die is suspended; then, with cached commands, the lanes of operations begun ahead.
+    /// Lanes of all dies. First there is a lane per die for the work in service, then a lane per die for the reads
+    /// for which the die is suspended. With cached commands, a lane per die for an operation begun ahead follows.
     lanes: TrustedTable<Lane>,
-    /// For each die, whether a timer is set at which it stops waiting for more writes.
+    /// For each die, whether a timer is set for the instant at which the die stops waiting for more writes.
     timed: Vec<bool>,
-    /// For each die, whether a timer is set at which it may have been idle long enough to fold.
+    /// For each die, whether a timer is set for the instant at which the die may have been idle long enough to fold.
     resting: Vec<bool>,
     channels: TrustedTable<Channel>,
     layout: Layout,
@@ -79,7 +82,7 @@ pub(crate) struct Modern<M = Blocks> {
     retries: Rng,
 }
 
-/// A map of pages, and how a die that serves it finds work and makes room.
+/// A map of pages. It also determines how a die finds work and makes room.
 pub(crate) trait Map: Clone + std::fmt::Debug + Sized {
     /// Returns the flash page with the page's copy.
     fn lookup(&self, lpn: Lpn) -> Option<Ppn>;
@@ -88,7 +91,7 @@ pub(crate) trait Map: Clone + std::fmt::Debug + Sized {
     fn is_slc_at(&self, _ppn: Ppn) -> bool {
         false
     }
-    /// Begins the next write of a die in lane `at`, while another one programs.
+    /// Begins the next write of a die in lane `at`, while another write is being programmed.
     fn write_ahead(
         nand: &mut Modern<Self>,
         die: usize,
@@ -96,9 +99,10 @@ pub(crate) trait Map: Clone + std::fmt::Debug + Sized {
         now: Time,
         events: &mut EventQueue,
     );
-    /// Processes the end of the work of a die's first lane; `of_host` if an operation of the host ended with it.
+    /// Processes the end of the work of a die's first lane. `of_host` is whether an operation of the host ended with
+    /// it.
     fn work_ended(nand: &mut Modern<Self>, die: usize, of_host: bool, now: Time);
-    /// Returns the number of pages that the die has still to move in its collection; `None` if none are left.
+    /// Returns the number of pages that the die has still to move in its collection. `None` if there are none.
     fn left_to_move(nand: &Modern<Self>, die: usize) -> Option<u32>;
 }
 
@@ -108,14 +112,15 @@ impl<M: Map> Modern<M> {
         let dies = g.chips as usize;
         Modern {
             map,
-            // SAFETY: indexed by die; the event queue and the placement of pages number as many.
+            // SAFETY: indexed by die; the event queue and the placement of pages use the same number of dies.
             chips: unsafe { TrustedTable::new(vec![Chip::default(); dies]) },
             stats: FlashStats::default(),
             log: None,
             chips_in_gc: ChipSet::none(spec.geometry.chips),
             first_resource: 0,
             times: Latencies::of(spec, params.copy_back),
-            // SAFETY: indexed by die plus a multiple of the number of dies; there is room for all multiples used.
+            // SAFETY: indexed by die plus a multiple of the number of dies. The table has room for all multiples that
+            // are used.
             lanes: unsafe {
                 TrustedTable::new(
                     (0..(2 + usize::from(params.cached_commands)) * dies)
@@ -192,7 +197,8 @@ impl<M: Map> Modern<M> {
                 return die;
             }
             if lane.ends > now {
-                // The suspension has postponed the end, but this earlier instant was already in the event queue.
+                // A suspension has postponed the end of the step, after the earlier instant had been put into the
+                // event queue.
                 set(lane, self.first_resource + resource, events);
                 return die;
             }
@@ -237,14 +243,14 @@ impl<M: Map> Modern<M> {
         self.die_of(lane)
     }
 
-    /// Starts the next step of a lane, or frees the lane. Stores the host operation that completes now, if any, in
-    /// `done`.
+    /// Starts the next step of a lane. If there is none, the lane is free. If a host operation completes now, stores
+    /// it in `done`.
     #[inline(always)]
     fn proceed(&mut self, at: usize, now: Time, events: &mut EventQueue, done: &mut Option<Done>) {
         let die = self.die_of(at);
         let lane = &mut self.lanes[at];
         match lane.steps.first() {
-            // The transfer has ended: the data are in the die's register.
+            // A transfer has ended, so the data are in the die's register.
             Some(&Step::Pulse(time)) if at < 2 * self.chips.len() => {
                 lane.step = lane.steps.pop_front();
                 lane.ends = now + time;
@@ -343,7 +349,7 @@ impl<M: Map> Modern<M> {
         }
     }
 
-    /// Returns the work in service on a die. A transfer that waits for the channel counts only with its own time.
+    /// Returns the work in service on a die. A transfer that waits for the channel counts with its own time only.
     pub fn in_hand(&self, die: usize, now: Time) -> InHand {
         let (main, aside) = (&self.lanes[die], &self.lanes[self.aside(die)]);
         let mut in_hand = InHand {
@@ -374,7 +380,8 @@ impl<M: Map> Modern<M> {
         in_hand
     }
 
-    /// Whether the die is busy; if so, continues its work.
+    /// Whether the die is busy. If it is, also continues its work: an operation begun ahead, or reads during a
+    /// suspension.
     #[inline(always)]
     fn is_taken(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
         if self.params.cached_commands && self.continue_ahead(die, now, events) {
@@ -391,9 +398,9 @@ impl<M: Map> Modern<M> {
 
     // ---- suspending ----
 
-    /// Suspends a running program or erase for an arriving host read, unless it ends soon anyway, or has already been
-    /// suspended for enough reads. A program is not suspended while the data of the next one are being transferred:
-    /// the read then waits for its end, unless another read arrives.
+    /// Suspends a running program or erase for a host read that arrives. It is not suspended if it ends soon, or if
+    /// it has been suspended for the maximum number of reads. It is not suspended either while the data of the next
+    /// program are being transferred. The read then waits for its end, unless another read arrives.
     #[inline(never)]
     pub fn suspend_for_read(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         let data_come = self.data_come(die);
@@ -417,7 +424,7 @@ impl<M: Map> Modern<M> {
         self.read_aside(die, cost, now, events);
     }
 
-    /// Serves the next read of a suspended die after a `delay`, or resumes the die.
+    /// Serves the next read of a suspended die after a `delay`. If there is none, resumes the suspended operation.
     #[inline(never)]
     fn read_aside(&mut self, die: usize, delay: Time, now: Time, events: &mut EventQueue) {
         let lane = &mut self.lanes[die];

@@ -1,4 +1,4 @@
-//! Starts operations: determines which pages share a read or a program, and how long the steps take.
+//! Starts operations. Determines which pages share a read or a program, and how long the steps take.
 
 use super::*;
 
@@ -10,7 +10,8 @@ impl<M: Map> Modern<M> {
         lane.since = now;
         lane.passed = 0;
         if lane.steps.first() == Some(&Step::Deliver) {
-            // There is no work (a write that failed): the operation completes immediately, as an event of its own.
+            // The lane has no step, because the write failed. The operation completes immediately, as an event of its
+            // own.
             lane.steps.push_front(Step::Array(Time::ZERO));
         }
         let mut done = None;
@@ -66,8 +67,8 @@ impl<M: Map> Modern<M> {
         events.set(self.first_resource + die, lane.ends);
     }
 
-    /// Starts a sequence of steps that move pages: an optional array read, the transfer of `pages` pages, an optional
-    /// program.
+    /// Starts a sequence of steps that moves pages: an optional array read, then the transfer of `pages` pages, then
+    /// an optional program.
     pub(super) fn start_moves(
         &mut self,
         die: usize,
@@ -85,7 +86,7 @@ impl<M: Map> Modern<M> {
         self.start(die, now, events);
     }
 
-    /// Returns the time of one read of a flash page, including its repetitions because of errors.
+    /// Returns the time of a read of a flash page, including repetitions because of errors.
     #[inline(always)]
     pub(super) fn sense(&mut self, ppn: Ppn) -> Time {
         let once = match &self.params.slc_cache {
@@ -100,7 +101,7 @@ impl<M: Map> Modern<M> {
         once * times
     }
 
-    /// Returns the time to program the row of page `page` of a stream's open block.
+    /// Returns the time to program a row of a stream's open block: the row of page `page`.
     #[inline(always)]
     pub(super) fn program(&self, stream: Stream, page: u32) -> Time {
         match &self.params.slc_cache {
@@ -144,8 +145,8 @@ impl<M: Map> Modern<M> {
         self.start(at, now, events);
     }
 
-    /// Adds waiting reads to a lane if they can be executed together with its read of `first`, which takes `array`.
-    /// Returns the array time of all of them.
+    /// Adds those waiting reads to a lane that can be executed together with its read of `first`, which takes
+    /// `array`. Returns the array time of all of them together.
     fn join_reads(&mut self, at: usize, first: Ppn, array: Time, now: Time) -> Time {
         let die = self.die_of(at);
         let mut sensing = self.layout.sensing();
@@ -176,7 +177,8 @@ impl<M: Map> Modern<M> {
         sensing.total()
     }
 
-    /// Activates the die at `until`, when it stops waiting for writes that would fill a row.
+    /// Sets a timer at `until` that activates the die, because the die then stops waiting for writes that would fill
+    /// a row.
     pub(super) fn look_again(&mut self, die: usize, until: Time, events: &mut EventQueue) {
         if !std::mem::replace(&mut self.timed[die], true) {
             events.set(self.first_resource + self.lanes.len() + die, until);

@@ -1,19 +1,20 @@
 //! Collection of a superblock: one block of every die, collected together (D-98).
 //!
-//! All dies take part in a *run*. Each reads the live pages of its own block, row by row. The pages cross its channel
-//! to the controller and are distributed over the dies in turn, to the blocks that the host's writes also use. When
-//! all are programmed, each die erases its block, and the run is over. The new place of a page is determined when its
-//! read begins, as all changes to the map are made at dispatch. During a run, host reads pass between two steps. Host
-//! writes wait, or pass if the die has room (`gc.preemptible`).
+//! All dies take part in a *run*. Each die reads the live pages of its own block, row by row. The pages cross its
+//! channel to the controller. They are distributed over the dies in turn, and programmed to the blocks that the
+//! host's writes also use. When all pages are programmed, each die erases its block, and the run is over. The new
+//! place of a page is determined when its read begins, since all changes to the map are made at dispatch. During a
+//! run, host reads are executed between two steps. Host writes wait; with `gc.preemptible` they are executed if the
+//! die has room.
 //!
-//! A die with a longer queue than others falls behind them. To limit the number of open superblocks, a host write
-//! opens a die's next block only after every other die has opened its block of the superblock that this die opened
-//! last.
+//! A die with a longer queue than others falls behind. To limit the number of open superblocks, a host write may open
+//! the next block of a die only under one condition: all other dies have opened their block of the superblock whose
+//! block this die opened last.
 
 use super::lane::Step;
 use super::*;
 
-/// Index into `turns`: pages of the host, or pages moved by a collection.
+/// Index into `turns` for pages of the host; `MOVES` is the index for pages that a collection moves.
 const HOST: usize = 0;
 const MOVES: usize = 1;
 
@@ -34,12 +35,12 @@ struct Part {
     block: Option<u32>,
     /// Page at which the search for the next live page starts.
     page: u32,
-    /// Whether the reads of all live pages of the block have begun.
+    /// Whether all reads of live pages of the block have begun.
     read: bool,
     doing: Doing,
-    /// Pages being read. For each: the die to which it moves, and the page of that die's open block.
+    /// Pages that are being read. For each page: the die to which it moves, and the page of that die's open block.
     taken: Vec<(u32, u32)>,
-    /// Pages of the die's open block whose data wait in the controller.
+    /// Pages of the die's open block whose data are in the controller and wait to be programmed.
     arrived: Vec<u32>,
 }
 
@@ -59,8 +60,9 @@ struct Run {
 #[derive(Clone, Debug)]
 pub(super) struct Superblocks {
     run: Option<Run>,
-    /// Numbers of host pages and of moved pages distributed over the dies so far, modulo a whole round. They are
-    /// counted separately, so that a run's pages are distributed evenly whatever the host writes meanwhile.
+    /// Number of host pages, and number of moved pages, that have been distributed over the dies, modulo a whole
+    /// round. There are two numbers, so that the pages of a run are distributed evenly whatever the host writes
+    /// during the run.
     turns: [u32; 2],
     parts: Vec<Part>,
     /// Dies that must check again for work.
@@ -85,8 +87,7 @@ impl Superblocks {
         }
     }
 
-    /// Returns the die for the next page: a die receives as many pages as one program takes, then the next die
-    /// follows.
+    /// Returns the die for the next page. Each die in turn receives as many pages as one program takes.
     fn next_die(&mut self, whose: usize, unit: u32) -> u32 {
         let turn = &mut self.turns[whose];
         let die = *turn / unit;
@@ -135,8 +136,8 @@ impl Modern {
             .is_some_and(|sets| sets.run.is_some())
     }
 
-    /// Returns the number of pages that the die has still to read or program for the run, if its block stays as it
-    /// is.
+    /// Returns the number of pages that the die has still to read or to program in the run, provided that no live
+    /// page of its block is overwritten.
     pub(super) fn moves_of_run(&self, die: usize) -> u32 {
         let Some(sets) = &self.map.sets else { return 0 };
         let part = &sets.parts[die];
@@ -194,20 +195,21 @@ impl Modern {
         }
     }
 
-    /// Whether the next host write would open a block before another die has opened its own of the same superblock.
+    /// Whether the next host write would open a block on this die while another die has not opened its block of the
+    /// superblock before.
     pub(super) fn is_blocked(&self, die: usize) -> bool {
         self.map.sets.is_some()
             && self.map.ftl.is_full(die as u32)
             && self.map.ftl.is_ahead(die as u32, false)
     }
 
-    /// Whether the die must wait for another die to open a block. Outside a run, it does not wait for a die that has
-    /// no block left.
+    /// Whether the die must wait until another die opens a block. If no run is in progress, it does not wait for a
+    /// die that has no block to open.
     pub(super) fn must_hold(&self, die: usize) -> bool {
         self.is_blocked(die) && (self.in_run() || !self.map.ftl.is_ahead(die as u32, true))
     }
 
-    /// Wakes the dies that may have waited until this die opened a block, or found none to open.
+    /// Wakes all dies, because some may have waited until this die opened a block or had none to open.
     pub(super) fn block_opened(&mut self) {
         if let Some(sets) = &mut self.map.sets {
             sets.wake_all();
@@ -217,7 +219,7 @@ impl Modern {
     // ---- runs ----
 
     /// Begins to collect the superblock with the fewest live pages, if a die has at most `low` free blocks or an
-    /// order to collect, and if the collection gains anything. Returns whether it did.
+    /// order to collect, and if the collection gains pages. Returns whether it did.
     fn begin_run(&mut self, low: u32, now: Time) -> bool {
         let wants = |&pool: &u32| {
             self.map
@@ -304,8 +306,8 @@ impl Modern {
         }
     }
 
-    /// Takes the arrived pages of the next row, if the row is complete or the die has nothing left to read. Returns
-    /// one of the pages, and their number.
+    /// Takes the pages of the next row that have arrived, if the row is complete, or if the die has no further page to
+    /// read. Returns one of the pages, and their number.
     fn row_arrived(&mut self, die: usize) -> Option<(u32, u32)> {
         let unit = self.layout.unit;
         let part = &mut self.map.sets.as_mut()?.parts[die];
@@ -331,7 +333,7 @@ impl Modern {
         events: &mut EventQueue,
     ) {
         if self.log.is_some() {
-            // A program goes to the open block, not to the block under collection.
+            // A program writes to the open block of the die, not to the block under collection.
             let block = (self.map.sets.as_ref())
                 .filter(|_| read.is_some())
                 .and_then(|sets| sets.parts[die].block);
@@ -340,8 +342,8 @@ impl Modern {
         self.start_moves(die, read, pages, program, now, events);
     }
 
-    /// Moves the next live pages of the die's block in the map, as many as one program takes. Returns their number,
-    /// and the time to read them.
+    /// Moves the next live pages of the die's block in the map, as many as one program takes. Returns the number of
+    /// pages, and the time to read them.
     fn take_row(&mut self, die: usize) -> (u32, Time) {
         let mut sensing = self.layout.sensing();
         let mut pages = 0;
@@ -395,7 +397,7 @@ impl Modern {
         Some((from, to, page))
     }
 
-    /// Returns the die's block, once all pages of the superblock have been moved.
+    /// Returns the die's block if all pages of the superblock have been moved.
     fn block_to_erase(&self, die: usize) -> Option<u32> {
         let sets = self.map.sets.as_ref()?;
         let run = sets.run?;

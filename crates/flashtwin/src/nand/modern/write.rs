@@ -1,9 +1,9 @@
-//! Programs of writes whose pages get their place when a die takes the writes from its queue.
+//! Programs of writes. Their pages get a place when a die takes the writes from its queue.
 
 use super::*;
 
 impl Modern {
-    /// Starts a program of a write, together with the writes behind it that fit into its row.
+    /// Starts a program of a write, together with the following writes of the queue that fit into its row.
     #[inline(never)]
     pub(super) fn start_writes(
         &mut self,
@@ -73,7 +73,7 @@ impl Modern {
         self.start(at, now, events);
     }
 
-    /// Starts a program of a write that has room, if a program takes one page and no log is kept.
+    /// Starts a program of a write for which there is room. Used if a program takes one page and no log is kept.
     #[inline(always)]
     fn start_write(
         &mut self,
@@ -113,8 +113,8 @@ impl Modern {
         self.cross_channel(at, die, transfer, now, events);
     }
 
-    /// Whether a write waits for others that would fill its row. Only write-backs wait; a write for which the host
-    /// waits does not.
+    /// Whether a write waits for others that would fill its row. Only write-backs wait. If the host waits for a write
+    /// in the queue, it is not delayed.
     #[inline(always)]
     pub(super) fn waits_for_writes(
         &mut self,

@@ -1,10 +1,11 @@
-//! Log entries of batches and collections. Their whole course is known when they begin.
+//! Log entries of batches and collections. Their begin and end are known at dispatch.
 
 use super::super::Place;
 use super::*;
 
 impl Msr {
-    /// Returns the place that stands for a plane in the log: its parallel unit, if the chip has several.
+    /// Returns the place of the log that stands for a plane. If the chip has several parallel units, this is the
+    /// plane's unit.
     fn place(&self, chip: usize, plane: u32) -> Place {
         match self.params.parallel_units {
             1 => Place::Chip(chip as u32),
@@ -12,8 +13,8 @@ impl Msr {
         }
     }
 
-    /// Logs the page operation that a chip started last: dispatched at `now`, begun at `since`, and on `plane` if it
-    /// is a write. A write that found no free page is not logged.
+    /// Logs the page operation that a chip started last. It was dispatched at `now`, and occupies the chip from
+    /// `since` to `done_at`. If it is a write, `plane` is its plane. A write that found no free page is not logged.
     #[cold]
     pub(super) fn log_started(
         &mut self,
@@ -54,7 +55,7 @@ impl Msr {
         log.push(FlashEvent::End { at: done_at, place });
     }
 
-    /// Logs a part of a collection, if a log is kept: `pages` of a block are moved, or the block is erased.
+    /// If a log is kept, logs a part of a collection: `pages` pages of a block are moved, or the block is erased.
     #[inline]
     pub(super) fn log_part(&mut self, block: u32, part: (Cause, u32), at: Time, took: Time) {
         if self.log.is_some() && !self.ideal && took > Time::ZERO {

@@ -1,10 +1,10 @@
-//! Cleaning: decides when to collect and which blocks, and computes how long that takes.
+//! Cleaning: decides when to collect, chooses the blocks, and computes the duration.
 
 use super::*;
 
 impl Msr {
     /// Collects the blocks that the watermarks, or the array's controller, require to be collected now. Returns the
-    /// duration, and whether this begins a new collection; `None` if nothing is collected.
+    /// duration, and whether this begins a new collection. Returns `None` if nothing is collected.
     pub(super) fn clean(&mut self, chip: usize, now: Time) -> Option<(Time, bool)> {
         let ordered = self.orders.any(chip);
         if !ordered && !self.ftl.is_needy(chip as u32) {
@@ -22,8 +22,8 @@ impl Msr {
         time.map(|time| (time, true))
     }
 
-    /// Executes one step of a collection page by page: the next move, or the erase. The chip may stop between two
-    /// steps; the pages not moved then stay in the block.
+    /// Executes one step of a collection page by page. A step is the next move, or the erase. The chip may stop the
+    /// collection between two steps; the remaining pages then stay in the block.
     fn clean_step(&mut self, chip: usize, now: Time) -> Option<(Time, bool)> {
         let mut first = false;
         if self.service[chip].in_steps.is_none() {
@@ -43,7 +43,7 @@ impl Msr {
         let from = Ppn(self.ftl.first_ppn(block).0 + page);
         let lpn = self.ftl.lpn_at(from);
         let Ok(stream) = self.ftl.make_room(pool, self.ftl.move_stream(block, lpn)) else {
-            // Host writes took the room while the collection had stopped.
+            // While the collection was stopped, host writes took the room that it needs.
             self.service[chip].in_steps = None;
             self.orders.collected(&self.ftl, pool, false);
             return None;
@@ -86,8 +86,8 @@ impl Msr {
         None
     }
 
-    /// Cleans a chip with copy-back: in each parallel unit, at most one needy plane collects one block. The chip is
-    /// busy for the longest of these collections.
+    /// Cleans a chip with copy-back. In each parallel unit, at most one needy plane collects one block. The chip is
+    /// busy for as long as the longest of these collections.
     fn clean_planes(&mut self, chip: usize, now: Time) -> Option<Time> {
         let units = self.params.parallel_units;
         let per_unit = self.planes / units;
@@ -126,8 +126,8 @@ impl Msr {
         longest
     }
 
-    /// Returns the block of a plane to collect, its live pages, and, for a migration, the block whose data it
-    /// receives.
+    /// Returns the block of a plane to collect, and its number of live pages. For a migration, also returns the block
+    /// whose data are then moved to it.
     #[inline]
     fn victim_of_plane(&self, pool: u32) -> Option<(u32, u32, Option<u32>)> {
         if self.ftl.shape.wear_aware.is_some() {
@@ -137,7 +137,7 @@ impl Msr {
         victim.map(|(bit, valid)| (bit, valid, None))
     }
 
-    /// Moves the data of the block `cold` to `worn`, which has just been collected, and erases `cold`; returns the
+    /// Moves the data of the block `cold` to `worn`, which has just been collected, and erases `cold`. Returns the
     /// duration.
     fn migrate(&mut self, cold: u32, worn: u32, now: Time) -> Time {
         let pages = self.ftl.migrate(cold, worn);
@@ -151,8 +151,8 @@ impl Msr {
         moving + self.times.erase
     }
 
-    /// Cleans a chip without copy-back: collects blocks of the whole chip, fewest live pages first, until the free
-    /// count is above the upper watermark, in one action.
+    /// Cleans a chip without copy-back, in one action: collects blocks of the whole chip, those with the fewest live
+    /// pages first, until the number of free blocks is above the upper watermark.
     fn clean_chip(&mut self, chip: usize, now: Time) -> Option<Time> {
         let pool = chip as u32;
         let first = pool * self.ftl.shape.blocks_per_pool;
@@ -190,7 +190,8 @@ impl Msr {
         cost
     }
 
-    /// Moves the live pages of `block` to the frontier of `pool` from `now` on and erases it; returns the duration.
+    /// From `now` on, moves the live pages of `block` to the frontier of `pool`, and erases the block. Returns the
+    /// duration.
     pub(super) fn collect(&mut self, block: u32, pool: u32, now: Time) -> Time {
         let from = self.ftl.plane_of(block);
         let (mut moves, mut summaries, mut crossings) = (0, 0, 0);
@@ -206,7 +207,7 @@ impl Msr {
         self.ftl.erase(block);
         self.stats.add(Cause::GcMove, moves);
         self.stats.add(Cause::Erase, 1);
-        // A page that changes its plane crosses the pins twice (never with copy-back).
+        // A page that moves to another plane crosses the pins twice. With copy-back, pages do not change their plane.
         let mut moving =
             (self.times.read + self.times.program) * moves + self.times.transfer * (2 * crossings);
         if let Some(summary) = self.summary_transfer {

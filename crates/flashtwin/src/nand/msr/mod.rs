@@ -1,9 +1,10 @@
 //! The element model of the MSR SSD extension of DiskSim 4.0. It reproduces the event logs of that reference exactly.
 //!
-//! A chip ("element") serves one batch of pages at a time: one page, or with copy-back and several parallel units up
-//! to 100 reads or writes. All times and all changes of the map are fixed at dispatch. Cleaning occupies the whole
-//! chip. Chips do not contend: each has its own pins. Where this file follows a quirk of the reference, it gives the
-//! quirk's number (Q5, ...); docs/devices.md lists which quirks are kept and which are corrected.
+//! A chip ("element") serves one batch of pages at a time. A batch is one page. With copy-back and several parallel
+//! units, it is up to 100 reads and up to 100 writes. All times and all changes of the map are fixed at dispatch.
+//! Cleaning occupies the whole chip. Chips do not contend for pins: each has its own. Comments give the number of a
+//! quirk of the reference (such as Q5) where the code follows it. docs/devices.md lists which quirks are kept and
+//! which are corrected.
 
 mod batch_log;
 mod clean;
@@ -58,7 +59,7 @@ pub(crate) struct Msr {
     params: MsrNand,
     /// Transfer time of a summary page: one sector.
     summary_transfer: Option<Time>,
-    /// Upper watermark: without copy-back, cleaning stops above this many free blocks.
+    /// Upper watermark. Without copy-back, cleaning ends when more than this number of blocks is free.
     high: u32,
     planes: u32,
     // Scratch memory, kept so that the hot path allocates nothing.
@@ -69,8 +70,8 @@ pub(crate) struct Msr {
 /// Operations in service on a chip, and its cursors.
 #[derive(Clone, Debug)]
 struct Service {
-    /// Whether operations are in service. `next` is the next to end; `rest` are the others of the batch, the last
-    /// entry ending first.
+    /// Whether operations are in service. `next` is the operation that ends next. `rest` has the other operations of
+    /// the batch; its last entry is the first of them to end.
     serves: bool,
     next: Running,
     rest: Vec<Running>,
@@ -127,7 +128,7 @@ impl Msr {
         Msr {
             orders: Orders::new(&ftl),
             ftl,
-            // SAFETY: indexed by chip; the event queue and the placement of pages number as many.
+            // SAFETY: indexed by chip; the event queue and the placement of pages use the same number of chips.
             chips: unsafe { TrustedTable::new(vec![Chip::default(); g.chips as usize]) },
             stats: FlashStats::default(),
             log: None,
@@ -224,8 +225,8 @@ impl Msr {
     /// Lets an idle chip clean, or start a waiting operation.
     #[inline(never)]
     fn start_next(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
-        // The reference makes this check in the foreground as well: any waiting operation, even a read, makes the
-        // chip clean first (Q8). Background cleaning only adds further checks (Q11).
+        // The reference checks this in the foreground as well: if any operation waits, even a read, the chip cleans
+        // first (Q8). Background cleaning only adds further checks (Q11).
         if self.may_clean(chip) && self.clean_now(chip, now, events) {
             return;
         }
@@ -234,7 +235,7 @@ impl Msr {
         }
     }
 
-    /// Cleans if that gains anything; returns true if it takes time.
+    /// Cleans if that gains pages. Returns true if the cleaning takes time.
     #[inline(never)]
     fn clean_now(&mut self, chip: usize, now: Time, events: &mut EventQueue) -> bool {
         if self.ideal {
@@ -278,8 +279,8 @@ impl Msr {
         running.filter(|r| !r.done.op.is_read()).count() as u32
     }
 
-    /// Returns the work in service on a chip. A running collection has no moves left, since it changes the map when
-    /// it starts.
+    /// Returns the work in service on a chip. A running collection has no moves left, because it makes all its
+    /// changes of the map when it starts.
     pub fn in_hand(&self, chip: usize, now: Time) -> InHand {
         let s = &self.service[chip];
         if self.chips[chip].in_gc {
@@ -302,8 +303,8 @@ impl Msr {
 
     // ---- state ----
 
-    /// Appends, for each chip, the planes at which the searches start: the search for a plane to write to, and in
-    /// each unit the search for a plane to clean.
+    /// Appends the cursors of each chip: the plane at which the search for a plane to write to starts, and for each
+    /// parallel unit the plane at which the search for a plane to clean starts.
     pub fn cursors(&self, out: &mut Vec<u32>) {
         for s in self.service.iter() {
             out.push(s.next_plane);
@@ -339,7 +340,8 @@ impl Msr {
         }
     }
 
-    /// Returns the `n`-th block of a chip in the order of the reference's initial fill, in our numbering.
+    /// Returns the block that is the `n`-th of a chip in the reference's initial fill. The result is in our
+    /// numbering.
     pub fn fill_order(&self, chip: u32, n: u32) -> u32 {
         let shape = &self.ftl.shape;
         let (plane, bit) = match self.params.plane_mapping {

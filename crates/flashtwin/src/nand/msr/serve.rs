@@ -1,10 +1,10 @@
-//! Execution of page operations: single ones, or batches over several parallel units.
+//! Execution of page operations, as single operations or as batches over several parallel units.
 
 use super::*;
 use crate::spec::AllocationPool;
 
-/// A chip, and the parts of the back end that serve it. The operation to start is stored directly as the service's
-/// next one to end, so that it is copied only once.
+/// A chip, and the parts of the back end that serve it. The operation to start is stored directly in `service.next`,
+/// so that it is copied only once.
 pub(super) struct Serving<'a> {
     at: u32,
     pub chip: &'a mut Chip,
@@ -44,7 +44,7 @@ impl Msr {
         }
     }
 
-    /// Starts the stored operation as a single one, not as part of a batch.
+    /// Starts the operation in `service.next` as a single one, not as part of a batch.
     #[inline(always)]
     pub(super) fn serve_one(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
         let (done_at, plane) = self.serving(chip).serve(now);
@@ -54,8 +54,8 @@ impl Msr {
         events.set(self.first_resource + chip, done_at);
     }
 
-    /// Executes a batch over several parallel units in rounds. A round has one page of every unit that still has
-    /// pages. Within a round, array times overlap and transfers do not. All reads come before all writes.
+    /// Executes a batch over several parallel units in rounds. In a round, each unit that still has pages executes
+    /// one. Within a round, array times overlap and transfers do not. All reads are executed before all writes.
     #[inline(never)]
     fn serve_batch(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
         self.service[chip].batch_since = now;
@@ -100,8 +100,8 @@ impl Msr {
         });
         self.reads = reads;
         self.writes = writes;
-        // The last entry is the next to finish. The sort is stable, so operations that end together stay in order of
-        // dispatch.
+        // The last entry is the first to end. The sort is stable, so that operations that end at the same instant
+        // stay in the order of their dispatch.
         let s = &mut self.service[chip];
         s.rest.sort_by_key(|r| r.done_at);
         s.rest.reverse();
@@ -111,7 +111,8 @@ impl Msr {
         }
     }
 
-    /// Executes `planned` in rounds over the units and empties it; sets `base` to the end of the last round.
+    /// Executes the operations `planned` in rounds over the units, and removes them. Sets `base` to the end of the
+    /// last round.
     fn in_rounds(
         &mut self,
         planned: &mut Vec<Planned>,
@@ -177,7 +178,7 @@ impl Serving<'_> {
         self.start(now, done_at, (transfer, array), true);
     }
 
-    /// Starts a write to a plane, whose data are in the chip's register at `loaded_at`; returns its end.
+    /// Starts a write to a plane. The data are in the chip's register at `loaded_at`. Returns the end of the write.
     #[inline(always)]
     pub fn write(&mut self, plane: u32, now: Time, loaded_at: Time) -> Time {
         let PageOp {
@@ -238,7 +239,7 @@ impl Serving<'_> {
         }
     }
 
-    /// Returns the plane for a single write; 0 if a pool is a whole chip.
+    /// Returns the plane for a single write. Returns 0 if a pool is a whole chip.
     #[inline(always)]
     pub fn plane_for_one(&mut self, lpn: Lpn, stream: Stream) -> u32 {
         match self.pools_are_planes() {
@@ -247,10 +248,10 @@ impl Serving<'_> {
         }
     }
 
-    /// Chooses the plane for a write. If writes must stay in their plane, it is the plane of the old copy. Otherwise,
-    /// it is the plane with the most room for the stream, among those whose open block is younger than the old copy.
-    /// If several have equally much room, the first from the chip's cursor on is chosen. `assigned` are the writes of
-    /// this batch that already have a plane.
+    /// Chooses the plane for a write. If writes must stay in their plane, this is the plane of the old copy.
+    /// Otherwise it is the plane with the most room for the stream, among those whose open block is younger than the
+    /// old copy. Of equals, it is the first one from the chip's cursor on. `assigned` has the writes of this batch
+    /// that already have a plane.
     #[inline(always)]
     fn pick_plane(&mut self, lpn: Lpn, stream: Stream, assigned: &[Planned]) -> u32 {
         let old = self.ftl.lookup(lpn);

@@ -1,4 +1,4 @@
-//! Values that chips report, compared with counted operations and with the later course of events.
+//! Values that chips report are compared with operations that are counted, and with what happens later.
 
 mod modern;
 
@@ -138,7 +138,7 @@ impl Bench {
         chip.is_some()
     }
 
-    /// Computes Eqs 1 to 4 from operations that are counted anew, not from the chip's counters.
+    /// Computes Eqs 1 to 4 from the operations in the queues, not from the counters of the chip.
     fn queue_complete_time(&self, chip: usize) -> Time {
         let (nand, ftl) = (&self.nand, self.nand.ftl());
         let shape = ftl.shape;
@@ -150,7 +150,7 @@ impl Bench {
             |pool: u32| u64::from(ftl.pool(pool).free) * data + u64::from(ftl.open_pages(pool));
         let free: u64 = pools.clone().map(free_pages).sum();
         let low = u64::from(ftl.low() * shape.pools_per_chip) * data;
-        // A write in service has taken its page already (D-162).
+        // A write in service has already taken its page (D-162).
         let unplaced = writes - u64::from(nand.in_hand(chip, self.now).writes);
         let collects = nand.chips()[chip].in_gc || free.saturating_sub(unplaced) <= low;
         let tallies = pools.clone().flat_map(|pool| ftl.tallies(pool).iter());
@@ -262,7 +262,8 @@ fn drain_time_and_load_are_those_of_a_scan() {
     }
 }
 
-/// The reserve is hardly larger than the watermark and two open blocks, but writes of both streams always find room.
+/// The reserve is hardly larger than the watermark and two open blocks, but writes of both streams must always find
+/// room.
 #[test]
 fn two_streams_find_room_on_a_tight_device() {
     for (i, overrides) in BACK_ENDS.iter().enumerate() {
@@ -271,7 +272,8 @@ fn two_streams_find_room_on_a_tight_device() {
         overrides.push(("geometry.planes_per_chip", "4"));
         overrides.push(("buffer.policy", "cda-gc-dispatcher"));
         overrides.push(("geometry.reserve_percent", "10"));
-        // Per plane, collection starts at 1 block and 4 are kept back; per chip, at 11 and 16.
+        // If planes are pools, collection starts at 1 free block, and 4 blocks are reserved. If chips are pools, it
+        // starts at 11 free blocks, and 16 are reserved.
         let modern = overrides.contains(&("nand.backend", "modern"));
         let pools_are_chips = modern || overrides.contains(&("nand.copy_back", "false"));
         overrides.push((
@@ -296,8 +298,8 @@ fn two_streams_find_room_on_a_tight_device() {
     }
 }
 
-/// If streams are separate, the plane of a write depends only on how many pages of its stream each plane can still
-/// take, not on the block with the old copy. The test uses single writes and batches.
+/// If streams are separate, a write goes to the plane that can still receive the most pages of its stream. The block
+/// with the old copy has no influence. The test uses single writes and batches.
 #[test]
 fn two_streams_go_to_the_planes_with_most_room() {
     for units in ["1", "4"] {
@@ -337,7 +339,8 @@ fn two_streams_go_to_the_planes_with_most_room() {
     }
 }
 
-/// Two dies on one channel: the remaining time of a transfer that waited is counted from its beginning.
+/// Two dies share a channel. The remaining time of a transfer that waited is counted from the beginning of the
+/// transfer.
 #[test]
 fn the_rest_of_a_transfer_that_waited_is_known() {
     let overrides = [
@@ -370,8 +373,8 @@ fn the_rest_of_a_transfer_that_waited_is_known() {
     assert_eq!(rests(&bench, part), [Time::ZERO, transfer - part]);
 }
 
-/// One chip with one plane and its own bus takes exactly the time that `exact` predicts, unless it starts a
-/// collection meanwhile.
+/// A chip with one plane and its own bus takes exactly the time that `exact` predicts, provided that it does not
+/// start a collection in that time.
 #[test]
 fn the_exact_drain_time_is_the_time_it_takes() {
     let one = [
@@ -402,7 +405,7 @@ fn the_exact_drain_time_is_the_time_it_takes() {
                 for _ in 0..bench.rng.below(4) {
                     bench.step();
                 }
-                // No further operations arrive from here on.
+                // From here on, no further operations arrive.
                 let actions = bench.nand.stats().gc_actions;
                 let (at, in_gc) = (bench.now, bench.nand.chips()[0].in_gc);
                 let predicted = bench.nand.drain_time(0, true, at);
@@ -424,7 +427,7 @@ fn the_exact_drain_time_is_the_time_it_takes() {
                     met_in_gc += 1;
                     assert_eq!(predicted, took);
                 } else if predicted < erase + took {
-                    // Else it counts on a collection that did not come.
+                    // Otherwise the prediction includes a collection that was not executed.
                     met += 1;
                     assert_eq!(predicted, took);
                     for (at, predicted) in later_predictions {

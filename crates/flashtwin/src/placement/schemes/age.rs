@@ -6,11 +6,11 @@ use crate::component::{parameters, Component, Kind, Provenance, Settings};
 parameters! {
     /// Parameters of age classes.
     struct Parameters {
-        /// Classes, that of the host's pages included.
+        /// Number of classes, including the class of the host's pages.
         classes: u32 = Kind::Count(2, 128), "5", "ours";
         /// Age that ends the first class of survivors, in percent of the logical pages written by the host.
         base_percent: f64 = Kind::Percent, "10", "ours";
-        /// How many times older each further class ends.
+        /// Factor between the ages that end two successive classes.
         factor: u32 = Kind::Count(2, 64), "4", "ours";
     }
 }

@@ -12,13 +12,13 @@ parameters! {
     struct Parameters {
         /// Bits of the filter.
         filter_bits: u32 = Kind::Count(64, 1_073_741_824), "8388608", "ours: 8 bits for each of 2^20 pages";
-        /// Pages that the filter takes before it is emptied.
+        /// Number of pages that are inserted into the filter before it is emptied.
         filter_items: u32 = Kind::Count(1, 1_073_741_824), "1048576", "ours";
     }
 }
 
-/// The scheme `bloom`: one class for pages that are written again while the filter contains them,
-/// and one for others.
+/// The scheme `bloom`. It has one class for pages that are written again while the filter contains them, and one for
+/// all other pages.
 #[derive(Clone, Debug)]
 pub(crate) struct Bloom {
     bits: Vec<u64>,

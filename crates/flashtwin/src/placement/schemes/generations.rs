@@ -6,7 +6,7 @@ use crate::component::{parameters, Component, Kind, Provenance, Settings};
 parameters! {
     /// Parameters of generations.
     struct Parameters {
-        /// Generations, that of the host's pages included.
+        /// Number of generations, including that of the host's pages.
         classes: u32 = Kind::Count(2, 128), "4", "ours";
     }
 }

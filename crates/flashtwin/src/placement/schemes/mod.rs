@@ -19,7 +19,7 @@ use super::scheme::{
 use crate::component::{Chosen, Component, Settings};
 use crate::units::Lpn;
 
-/// The table: file and type of every scheme, in the order of the documentation. Add a scheme by adding a line.
+/// The table: file and type of every scheme, in the order of the documentation. Each scheme has one line.
 macro_rules! schemes {
     ($then:ident! $rest:tt) => {
         $then! { $rest

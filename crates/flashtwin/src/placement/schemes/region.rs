@@ -7,7 +7,7 @@ use crate::units::Lpn;
 parameters! {
     /// Parameters of regions.
     struct Parameters {
-        /// Where each region but the last ends, in percent of the logical pages, with commas between.
+        /// End of each region except the last, in percent of the logical pages, separated by commas.
         ends_percent: String = Kind::Text, "\"10\"", "ours";
     }
 }

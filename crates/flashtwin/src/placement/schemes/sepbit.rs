@@ -8,7 +8,7 @@ use crate::component::{parameters, source, Component, Kind, Provenance, Settings
 parameters! {
     /// Parameters of SepBIT.
     struct Parameters {
-        /// Erased units of class 0 over whose lifespans the threshold is the mean.
+        /// Number of erased units of class 0; the threshold is the mean of their lifespans.
         sample: u32 = Kind::Count(1, 65_535), "16", "original: 16";
     }
 }
@@ -17,9 +17,9 @@ parameters! {
 #[derive(Clone, Debug)]
 pub(crate) struct SepBit {
     sample: u32,
-    /// Lifespan below which pages count as short-lived.
+    /// Lifespan, in host pages, below which pages count as short-lived.
     threshold: u64,
-    /// Erased units of class 0 since the threshold was set, and the sum of their lifespans.
+    /// Number of units of class 0 that were erased since the threshold was set; `sum` is the sum of their lifespans.
     seen: u32,
     sum: u64,
 }

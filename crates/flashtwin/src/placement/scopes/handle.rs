@@ -6,12 +6,13 @@ use crate::component::{parameters, Component, Kind, Settings};
 parameters! {
     /// Parameters of the scope.
     struct Parameters {
-        /// Share of a unit's pages by which a victim may be fuller than the best of all units; `none`: by any.
+        /// Number of live pages by which a victim may exceed the best of all units, in percent of a unit's pages;
+        /// `none`: no limit.
         tolerance_percent: String = Kind::Text, "\"12.5\"", "ours: without a limit a scope can be ruinous (P-28)";
     }
 }
 
-/// The scope in which each handle makes room for itself.
+/// The scope in which the pages of a handle make room for that handle.
 #[derive(Clone, Debug)]
 pub(crate) struct ByHandle {
     tolerance: Option<f64>,
@@ -34,7 +35,8 @@ impl Scope for ByHandle {
         let Some(class) = pool.class else { return true };
         match pool.classes.class_of(unit.owner) {
             Some(of_unit) => of_unit == class,
-            // Survivors of all classes that are not isolated.
+            // The page is one of several classes that share units for moved pages, namely those that are not
+            // isolated.
             None => !pool.classes.is_isolated(class),
         }
     }

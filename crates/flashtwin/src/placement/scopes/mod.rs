@@ -1,5 +1,5 @@
-//! Scopes: which closed units a victim rule chooses among. A scope is a file in this directory and a line of the table
-//! below.
+//! Scopes. A scope is the set of closed units among which a victim rule chooses. Each scope is a file in this
+//! directory and a line of the table below.
 
 mod chain;
 mod global;
@@ -15,7 +15,7 @@ use super::state::Classes;
 use crate::component::{Chosen, Component, Settings};
 use crate::ftl::{Unit, Units};
 
-/// The table: file and type of every scope, in the order of the documentation. Add a scope by adding a line.
+/// The table: file and type of every scope, in the order of the documentation. Each scope has one line.
 macro_rules! scopes {
     ($then:ident! $rest:tt) => {
         $then! { $rest
@@ -68,14 +68,13 @@ macro_rules! declare {
                 match self { $(AnyScope::$Type(scope) => scope.words(),)+ }
             }
 
-            /// Sets the state to the state in a snapshot; returns false if it is not a state of
-            /// this scope.
+            /// Sets the state to that of a snapshot. Returns false if it is no state of this scope.
             pub fn set_words(&mut self, words: &[u64]) -> bool {
                 match self { $(AnyScope::$Type(scope) => scope.set_words(words),)+ }
             }
 
-            /// Returns by how many live pages a victim may exceed the best of all units, in percent
-            /// of a unit's pages; `None` for no limit.
+            /// Returns the number of live pages by which a victim may exceed the best of all units, in percent of a
+            /// unit's pages. `None` means no limit.
             pub fn tolerance_percent(&self) -> Option<f64> {
                 match self { $(AnyScope::$Type(scope) => scope.tolerance_percent(),)+ }
             }
@@ -90,7 +89,7 @@ pub(crate) struct Asked<'a> {
     pub units: &'a Units,
     pub classes: &'a Classes,
     pub group: u32,
-    /// Class of the page that needs room; `None` if none waits.
+    /// Class of the page that needs room; `None` if no page waits for room.
     pub class: Option<Class>,
     /// Units that each class may hold, if the scheme limits them.
     pub limits: &'a [u32],

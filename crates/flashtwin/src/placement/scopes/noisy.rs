@@ -7,9 +7,11 @@ use crate::component::{parameters, Component, Kind, Settings};
 parameters! {
     /// Parameters of the scope.
     struct Parameters {
-        /// Units that each handle may hold: `equal`, `optimal` (the split with the least moves, by the closed form), or a number for each, with commas between.
+        /// Number of units that each handle may hold: `equal`, `optimal` (the split with the fewest moves, by the
+        /// closed form), or a number for each handle, separated by commas.
         quota: String = Kind::Text, "\"equal\"", "ours";
-        /// Share of a unit's pages by which a victim may be fuller than the best of all units; `none`: by any; `auto`: `none` with the optimal quota, else 12.5.
+        /// Number of live pages by which a victim may exceed the best of all units, in percent of a unit's pages;
+        /// `none`: no limit; `auto`: `none` with the quota `optimal`, otherwise 12.5.
         tolerance_percent: String = Kind::Text, "\"auto\"", "ours: without a limit a scope can be ruinous (P-28)";
     }
 }

@@ -1,16 +1,16 @@
-//! Quotas: the number of units that each class may hold. They are equal, given, or the split that
-//! needs the fewest moves.
+//! Quotas: the number of units that each class may hold. The quotas are equal for all classes, given by the user, or
+//! the split of the units that needs the fewest moves.
 //!
-//! Let class i have L_i live pages and a share f_i of the host's pages. The numbers of units S_i
-//! that minimise the sum of f_i W(L_i / S_i) are those at which all its derivatives are equal. W is
-//! the closed form of first-in-first-out collection under uniform writes. This is valid for classes
-//! whose pages are only overwritten by writes of the same class.
+//! Let class i have L_i live pages, a share f_i of the host's pages, and S_i units. The optimal numbers S_i minimise
+//! the sum of f_i W(L_i / S_i). At the minimum, the derivatives by all S_i are equal. W is the closed form of the
+//! write amplification of first-in-first-out collection under uniform writes. This is valid if pages of a class are
+//! overwritten only by writes of the same class.
 
 use super::{Asked, Setup};
 use crate::placement::scheme::{Class, CLASSES_MAX};
 use crate::placement::theory::optimal_split;
 
-/// Fraction of the units after whose erasure the quotas are updated: one in 16.
+/// The quotas are updated each time that one in 16 of the units has been erased.
 const UPDATES: u32 = 16;
 
 #[derive(Clone, Debug)]
@@ -24,14 +24,14 @@ enum Rule {
 pub(super) struct Quota {
     rule: Rule,
     units: Vec<u32>,
-    /// Number of units that are split among the classes.
+    /// Number of units to split among the classes.
     whole: u32,
     unit_pages: u32,
-    /// For each class, its share of the host's pages over about the last capacity of writes, and
-    /// its count of host pages when this share was computed.
+    /// For each class, its share of the host's pages, as a running mean over about the last capacity of writes.
+    /// `seen` has the number of host pages of each class when the shares were last computed.
     shares: Vec<f64>,
     seen: Vec<u64>,
-    /// Number of erases at which the quotas are updated next.
+    /// Number of erased units at which the quotas are updated next.
     due: u64,
 }
 
@@ -103,7 +103,7 @@ impl Quota {
         }
     }
 
-    /// Returns the state for a snapshot: the quotas and, for an optimal split, the shares of the
+    /// Returns the state for a snapshot. It consists of the quotas and, for an optimal split, the shares of the
     /// host's pages.
     pub fn words(&self) -> Vec<u64> {
         let units = self.units.iter().map(|&units| u64::from(units));
@@ -115,7 +115,7 @@ impl Quota {
             .collect()
     }
 
-    /// Sets the state to the state in a snapshot; returns false if it is not valid.
+    /// Sets the state to that of a snapshot. Returns false if it is not valid.
     pub fn set_words(&mut self, words: &[u64]) -> bool {
         let [due, units, seen, rest @ ..] = words else {
             return false;
@@ -137,8 +137,8 @@ impl Quota {
             && units.iter().all(|&units| units <= self.whole.into())
     }
 
-    /// Adds the shares since the last update to the running mean, weighted by the fraction of the
-    /// capacity that was written.
+    /// Adds the shares since the last update to the running mean. Their weight depends on the fraction of the
+    /// capacity that was written since then.
     fn take_shares(&mut self, pool: &Asked) {
         let classes = pool.classes.classes();
         let now: Vec<u64> = (0..classes).map(|c| pool.classes.host_pages(c)).collect();

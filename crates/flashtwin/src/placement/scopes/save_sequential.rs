@@ -6,7 +6,8 @@ use crate::component::{parameters, Component, Kind, Settings};
 parameters! {
     /// Parameters of the scope.
     struct Parameters {
-        /// Units of host pages within which the last page of a unit that is being overwritten has died.
+        /// Largest number of host pages, in units, that were written since a page of an excluded unit last became
+        /// invalid.
         patience: u32 = Kind::Count(1, 65_535), "2", "ours";
     }
 }

@@ -1,4 +1,4 @@
-//! The scope `scan`: one unit at a time, the next one with few live pages in a circle of units.
+//! The scope `scan`: a single unit, which is the next one with few live pages in a circle of units.
 
 use super::{Asked, Scope, Setup, Unit};
 use crate::component::{parameters, Component, Kind, Settings};
@@ -6,9 +6,10 @@ use crate::component::{parameters, Component, Kind, Settings};
 parameters! {
     /// Parameters of the scope.
     struct Parameters {
-        /// Share of live pages below which a unit is taken, at first, in percent.
+        /// Initial limit: a unit is chosen if its share of live pages, in percent, is below the limit.
         live_percent: f64 = Kind::Percent, "70", "SSD-iq's two-region rule, as reconstructed";
-        /// Share of the units after which the limit rises by 5 percent if none was below it, in percent.
+        /// Share of the units, in percent, that are examined without a choice before the limit rises by 5 percentage
+        /// points.
         reach_percent: f64 = Kind::Percent, "70", "SSD-iq's two-region rule, as reconstructed";
     }
 }
@@ -19,13 +20,14 @@ const STEP: f64 = 0.05;
 /// The closed units of a group, arranged as a circle.
 #[derive(Clone, Debug, PartialEq)]
 struct Circle {
-    /// Units, the oldest first, each with the number of its opening. If the number differs, the unit was erased since.
+    /// The units, in the order in which they are examined, each with its sequence number when it was listed. If the
+    /// number differs now, the unit has been erased since.
     order: Vec<(u32, u32)>,
-    /// Place of the unit that is examined next.
+    /// Position of the unit that is examined next.
     at: usize,
-    /// Share of live pages below which a unit is taken.
+    /// Share of live pages below which a unit is chosen.
     limit: f64,
-    /// Largest share of live pages among the units taken since the circle began anew.
+    /// Largest share of live pages among the units that were chosen since the circle last began.
     most: f64,
 }
 
@@ -34,7 +36,7 @@ struct Circle {
 pub(crate) struct Scan {
     /// Initial and lowest value of the limit.
     least: f64,
-    /// Share of the units that are examined without finding one before the limit rises.
+    /// Fraction of the units that may be examined without a choice before the limit rises.
     reach: f64,
     units: u32,
     circles: Vec<Circle>,
@@ -42,8 +44,9 @@ pub(crate) struct Scan {
 }
 
 impl Circle {
-    /// Takes out units that are no longer closed, and adds units that have been closed since. Units of the host's pages
-    /// are examined in the order of their opening, units of survivors last.
+    /// Removes units that are no longer closed, and adds units that have been closed since the last call. Units of
+    /// host pages are added at the end. Units of survivors are added just before the next unit to examine, so that
+    /// they are examined last.
     fn update(&mut self, pool: &Asked) {
         let is_closed = |unit: &Unit| !unit.bound && unit.awaited == 0 && unit.given > 0;
         let mut kept_before = 0;
@@ -76,7 +79,7 @@ impl Circle {
         }
     }
 
-    /// Returns the next unit that is taken; `None` if no unit has a page to gain.
+    /// Returns the next unit that is chosen. `None` if no unit has an invalid page.
     fn next(&mut self, pool: &Asked, least: f64, reach: f64) -> Option<u32> {
         let pages = f64::from(pool.units.shape.pages);
         let reach = (reach * self.order.len() as f64) as usize;
@@ -98,7 +101,7 @@ impl Circle {
             }
             seen += 1;
             if seen > reach {
-                // A whole circle at the highest limit found no unit with a page to gain.
+                // A whole circle was examined at the highest limit, so no unit has an invalid page.
                 if self.limit >= 1.0 && seen >= self.order.len() {
                     return None;
                 }

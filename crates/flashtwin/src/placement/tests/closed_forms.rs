@@ -2,11 +2,11 @@
 
 use super::*;
 
-/// Returns the write amplification of a load that `next` draws: first `passes` capacities are
-/// written, then as many are measured.
+/// Returns the write amplification of a load that `next` draws. The device is first written for `passes` capacities.
+/// Then the same amount is written and measured.
 fn measured(device: &mut Placed, passes: u64, mut next: impl FnMut() -> (u32, u16)) -> f64 {
     let pages = u64::from(device.setup().logical_pages);
-    // Pages of the second part of a split load are there through its handle from the start.
+    // The pages of the second part of a split load are written through their own handle from the start.
     let second = if device.setup().handles.len() > 1 {
         pages / 5
     } else {
@@ -36,20 +36,19 @@ fn near(name: &str, found: f64, expected: f64, share: f64) {
     );
 }
 
-/// Units in use, pages of a unit and logical pages of the following devices, which have a fill of
-/// 0.8.
+/// Number of units in use and of pages of a unit. With the number of logical pages below, devices have a fill of 0.8.
 const UNITS: u32 = 400;
 const PAGES: u32 = 96;
 const LOGICAL: u32 = UNITS * PAGES / 5 * 4;
-/// Factor for the number of units in tests in which one unit of a stream more or less would matter.
+/// Factor by which devices have more units, in tests whose result would differ if a stream had one unit more or less.
 const LARGE: u32 = 4;
 
-/// Returns a device whose collection leaves `UNITS` units in use.
+/// Returns a device in which collection leaves `UNITS` units in use.
 fn with(more: &str) -> Placed {
     times(1, more)
 }
 
-/// Returns a device with `scale` times the units.
+/// Returns a device with `scale` times as many units.
 fn times(scale: u32, more: &str) -> Placed {
     let (units, logical) = (scale * UNITS + 2, scale * LOGICAL);
     device(&format!(
@@ -57,18 +56,18 @@ fn times(scale: u32, more: &str) -> Placed {
     ))
 }
 
-/// Returns the number of units in use; a frontier is half full on average.
+/// Returns the effective number of units in use. A frontier counts as half a unit, since it is half full on average.
 fn in_use(frontiers: u32) -> f64 {
     f64::from(UNITS) - 0.5 * f64::from(frontiers)
 }
 
-/// Returns the share of the units in use that holds `logical` live pages.
+/// Returns the share of the units in use that is filled by `logical` live pages.
 fn fill(logical: f64, frontiers: u32) -> f64 {
     logical / f64::from(PAGES) / in_use(frontiers)
 }
 
-/// Draws a write: 80 % of the writes go to the first fifth of the pages. Each part has its own
-/// handle.
+/// Draws a write. 80 % of the writes are to the first fifth of the pages. Each of the two parts has a handle of its
+/// own.
 fn split(rng: &mut Rng) -> (u32, u16) {
     let hot = LOGICAL / 5;
     match rng.below(5) {
@@ -77,13 +76,13 @@ fn split(rng: &mut Rng) -> (u32, u16) {
     }
 }
 
-/// Draws a write of the split load over `LARGE` times the pages.
+/// Draws a write of the split load, over `LARGE` times as many pages.
 fn spread(rng: &mut Rng) -> (u32, u16) {
     let (lpn, id) = split(rng);
     (LARGE * lpn + rng.below(LARGE.into()) as u32, id)
 }
 
-/// Returns the live pages of the two parts, in units.
+/// Returns the amounts of live pages of the two parts, in units.
 fn live_of_split() -> [f64; 2] {
     [0.2, 0.8].map(|share| share * f64::from(LOGICAL) / f64::from(PAGES))
 }
@@ -128,8 +127,8 @@ fn uniform_and_permuted_writes() {
     near("permuted", permuted, theory::permuted_fifo(load), 0.02);
 }
 
-/// The greedy rule keeps the units of all streams equally full. Separation alone therefore gives
-/// the write amplification of uniform writes, whatever the skew.
+/// The greedy rule keeps the units of all streams equally full. Streams that are only separated therefore have the
+/// write amplification of uniform writes, whatever the skew.
 #[test]
 fn greedy_over_separate_streams_is_as_uniform_writes() {
     let mut rng = Rng::new(2);
@@ -175,7 +174,7 @@ fn the_optimal_split() {
     );
 }
 
-/// Each stream overwrites all its pages in order, through its own handle.
+/// Each stream overwrites all its pages in order, through a handle of its own.
 #[test]
 fn streams_in_order_move_nothing() {
     let mut rng = Rng::new(5);
@@ -195,8 +194,7 @@ fn streams_in_order_move_nothing() {
     near("in order", sequential, 1.0, 0.03);
 }
 
-/// If a share of the logical pages is trimmed at all times, the closed form holds for the other
-/// pages.
+/// If a constant share of the logical pages is trimmed, the closed form is valid for the other pages.
 #[test]
 fn trimmed_pages_are_reserve() {
     for trimmed in [0.1, 0.3] {

@@ -1,5 +1,4 @@
-//! A naive implementation for comparison: units are lists of pages, and every search examines all
-//! of them.
+//! A naive implementation for comparison. Units are lists of pages, and every search examines all of them.
 
 use std::collections::HashMap;
 
@@ -14,20 +13,20 @@ struct Unit {
     bound: bool,
     erases: u32,
     sequence: usize,
-    /// Number of host pages written when a page of the unit last became invalid.
+    /// Number of host pages that had been written when a page of the unit last became invalid.
     last_death: u64,
 }
 
 pub struct Naive {
     setup: Setup,
-    /// All units; those in use have an owner.
+    /// All units. A unit has an owner if it is in use.
     units: Vec<Unit>,
     /// Free units of each group, in the order in which they became free.
     free: Vec<Vec<usize>>,
     sequence: Vec<usize>,
     roam: Vec<Option<usize>>,
     pub programs: u64,
-    /// Number of pages moved, by the class that waited and the owner of their unit.
+    /// Number of moved pages, by the class that waited for room, and by the owner of the collected unit.
     pub caused: HashMap<(usize, String), u64>,
     events: Vec<String>,
     did: Vec<String>,
@@ -189,7 +188,7 @@ impl Naive {
         }
     }
 
-    /// Removes a page from its unit; returns the unit.
+    /// Removes a page from its unit, and returns the unit.
     fn take(&mut self, lpn: usize) -> Option<usize> {
         let has = |unit: &Unit| unit.pages.contains(&Some(lpn));
         let unit = self.units.iter().position(has)?;
@@ -283,7 +282,7 @@ impl Naive {
             };
             let gain = unit_pages as usize - self.live(victim);
             if self.free[group].len() > low as usize && (gain as f64) < least_gain {
-                // A declined choice leaves no trace.
+                // A choice that is declined must not change the state.
                 (self.shares, self.seen, self.quota, self.due) = quota;
                 return;
             }
@@ -309,7 +308,7 @@ impl Naive {
         }
     }
 
-    /// Returns the best unit; of several, the one that was opened first.
+    /// Returns the best unit; of equals, the one that was opened first.
     fn best(&self, among: &[usize]) -> Option<usize> {
         let whole = self.setup.unit_pages as usize;
         let mut order = among.to_vec();

@@ -1,9 +1,9 @@
-//! The scope `scan` with the scheme `gc`, beside SSD-iq's rule of two regions.
+//! The scope `scan` with the scheme `gc`, compared with SSD-iq's rule of two regions.
 
 use super::*;
 
-/// Writes random pages. The share `writes` of the writes goes to the share 1 - `writes` of the pages, uniformly in each
-/// part.
+/// Writes random pages. A share `writes` of the writes goes to a share 1 - `writes` of the pages. In each of these
+/// two parts, the writes are uniform.
 pub(super) fn skewed(device: &mut Placed, writes: f64, capacities: u32, rng: &mut Rng) {
     let logical = device.setup().logical_pages;
     let hot = (f64::from(logical) * (1.0 - writes)).round() as u64;
@@ -17,7 +17,7 @@ pub(super) fn skewed(device: &mut Placed, writes: f64, capacities: u32, rng: &mu
 }
 
 fn two_regions() -> Placed {
-    // Two open units, half full on average, and one unit more than `low` free: a fill of 0.875.
+    // Two open units are half full on average, and one unit more than `low` is free. The fill is therefore 0.875.
     let mut device = device(
         "units=404 unit_pages=256 logical_pages=89600 low=2 handles=ii scheme=gc scope=scan",
     );
@@ -27,7 +27,7 @@ fn two_regions() -> Placed {
     device
 }
 
-/// Figures of `gc_theory`: VLDB 2025, computed from the published results.
+/// The values are those of `gc_theory` (VLDB 2025), computed from the published results.
 #[test]
 fn amplification_is_near_that_of_ssd_iq() {
     for (writes, published, tolerance) in [
@@ -55,7 +55,7 @@ fn the_limit_falls_once_units_are_emptier() {
     let (mut device, mut rng) = (two_regions(), Rng::new(8));
     skewed(&mut device, 0.5, 3, &mut rng);
     let at = device.report();
-    // Overwritten in order, all units become empty.
+    // If all pages are overwritten in order, all old units become empty.
     for _ in 0..4 {
         for lpn in 0..device.setup().logical_pages {
             device.write(Lpn(lpn), 1, None, &[]).unwrap();
@@ -85,7 +85,8 @@ fn a_copy_from_a_snapshot_continues_alike() {
     assert!(!copy.scope.set_words(&wrong));
 }
 
-/// A snapshot does not have the instant until which background collections rest: a loaded device chooses once more.
+/// A snapshot does not have the host clock until which background collections rest. A loaded device therefore chooses
+/// once more.
 #[test]
 fn a_declined_choice_leaves_no_trace() {
     for seed in crate::rng::seeds(4) {

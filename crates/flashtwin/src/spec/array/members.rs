@@ -1,4 +1,4 @@
-//! The members of an array and its front end. Each is read as a device.
+//! The members of an array, and its front end. Each of them is read as a device.
 
 use super::read::{DRIVES, MEMBER};
 use super::{is_array, ArraySpec};
@@ -10,11 +10,10 @@ use crate::spec::section::{section_of, Values};
 use crate::spec::tree::{Entry, Node, Tree};
 use crate::spec::{builtin_names, Buffer, Controller, DeviceSpec, Link};
 
-/// Largest number of members: the members of a stripe are bits of a 64-bit word.
+/// Largest number of members. The members of a stripe are bits of a 64-bit word.
 const MEMBERS_MAX: usize = 60;
 
-/// Largest number of device files that an array may name, since a description of the array includes
-/// all of them.
+/// Largest number of device files that an array may name. The TOML text of an array includes all of these files.
 const FILES_MAX: usize = 16;
 
 /// Text of a device file that `array.members` names.
@@ -26,21 +25,20 @@ pub struct MemberFile {
     pub text: String,
 }
 
-/// Reads the device file of a path in `array.members`; the second argument is true if an override gave the path, which
+/// Reads the device file at a path that `array.members` has. The flag is true if an override gave the path; the path
 /// is then not relative to the array's file. An error states why the file cannot be read.
 pub type ReadMember<'a> = &'a dyn Fn(&str, bool) -> Result<MemberFile, String>;
 
-/// The members of an array, and a device whose front-end sections are those of the array's front
-/// end.
+/// The members of an array, and a device that has the sections of the array's front end.
 pub(in crate::spec) struct Made {
     pub members: Vec<DeviceSpec>,
-    /// Drives of members that do not come with flashtwin, as their files describe them.
+    /// Drives of members that are no profiles of flashtwin, as their files describe them.
     pub drives: Vec<DeviceSpec>,
     pub front: DeviceSpec,
 }
 
 impl Made {
-    /// Reads the members with these names, applies the keys of `[member]` to each, and reads the front end.
+    /// Reads the members with these names, applies the keys of `[member]` to each of them, and reads the front end.
     pub fn read(
         v: &Values,
         names: &[&str],
@@ -99,7 +97,7 @@ fn is_file(name: &str) -> bool {
     name.contains('/') || name.ends_with(".toml")
 }
 
-/// Returns the drive that the array's file itself describes by this name.
+/// Returns the drive with this name that the array's file describes itself.
 fn described(tree: &Tree, name: &str) -> Option<Tree> {
     let key = format!("{DRIVES}.{name}");
     let place = tree.get(&key)?.place.clone();
@@ -109,8 +107,8 @@ fn described(tree: &Tree, name: &str) -> Option<Tree> {
     Some(drive)
 }
 
-/// Returns the description of a drive: of a device file, of a drive that the array describes, or of one that comes
-/// with flashtwin.
+/// Returns the description of a drive. The drive is a device file, a drive that the array's file describes, or a
+/// profile of flashtwin.
 fn drive(name: &str, tree: &Tree, read: ReadMember) -> Result<Tree, SpecError> {
     let wrong = |message| tree.problem(ArraySpec::members.name(), message);
     if is_file(name) {
@@ -138,8 +136,8 @@ fn drive(name: &str, tree: &Tree, read: ReadMember) -> Result<Tree, SpecError> {
     Ok(Tree::parse(text, name)?)
 }
 
-/// Reports entries of `[drives]` that are not tables, or that have a key `name` in addition to the
-/// name of their section.
+/// Reports entries of `[drives]` that are not tables, and those with a key `name`, because the name is that of their
+/// section.
 pub(super) fn check_drives(tree: &Tree, problems: &mut Vec<Problem>) {
     let drives = tree.sections.get(DRIVES);
     for (name, entry) in drives.iter().flat_map(|section| &section.keys) {
@@ -155,7 +153,7 @@ pub(super) fn check_drives(tree: &Tree, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Returns the sections of an array file that a device file has, too: those of the front end.
+/// Returns the sections that array files and device files have in common: those of the front end.
 pub(super) fn front_sections() -> [&'static str; 4] {
     [
         section_of(&DeviceSpec::name.doc),
@@ -165,7 +163,7 @@ pub(super) fn front_sections() -> [&'static str; 4] {
     ]
 }
 
-/// Splits a text such as `"harmonia*8, ecr"` into the names or files of all members (here nine).
+/// Splits a text such as `"harmonia*8, ecr"` into the names or files of all members, which are nine in this case.
 pub(super) fn member_names(text: &str) -> Result<Vec<&str>, String> {
     let mut names = Vec::new();
     for part in text.split(',') {

@@ -1,8 +1,9 @@
 //! Specification of an array: members, layout, and front end.
 //!
-//! An array file has a section `[array]`, whose keys are declared here. Its `[buffer]`, `[link]` and `[controller]`
-//! are those of the array's own front end; `[member]` sets keys of the members (`gc.low_percent = 6`) on top of
-//! the device that `array.members` names. `[drives.NAME]` describes a drive in the file itself.
+//! An array file has a section `[array]`, whose keys are declared here. The sections `[buffer]`, `[link]` and
+//! `[controller]` are those of the array's own front end. The section `[member]` sets keys of the members
+//! (`gc.low_percent = 6`), which override those of the devices that `array.members` names. A section `[drives.NAME]`
+//! describes a drive in the array file itself.
 
 mod members;
 mod read;
@@ -34,7 +35,7 @@ words! {
         Raid5 = "raid5",
         /// Striping with two rotating parities.
         Raid6 = "raid6",
-        /// Groups of members, each with one parity. One group takes the writes while the others collect.
+        /// Groups of members, each with one parity. One group receives the writes while the others collect.
         Swan = "swan",
     }
 }
@@ -43,7 +44,7 @@ impl Level {
     /// Returns the number of members that may fail while all data can still be read.
     pub fn redundancy(self, members: u32) -> u32 {
         match self {
-            // Reading a group with a failed member is not modelled (D-104).
+            // Reading in a group with a failed member is not modelled (D-104).
             Level::Raid0 | Level::Swan => 0,
             Level::Raid1 => members - 1,
             Level::Raid10 | Level::Raid5 => 1,
@@ -53,15 +54,15 @@ impl Level {
 }
 
 words! {
-    /// How parity moves from row to row (D-23).
+    /// Movement of the parity from row to row (D-23).
     pub enum Rotation {
-        /// Parity moves down from the last member; data begin after the parity.
+        /// Parity moves down from the last member. The first data unit is on the member after the parity.
         LeftSymmetric = "left-symmetric",
-        /// Parity moves down from the last member; data are in the order of the members.
+        /// Parity moves down from the last member. Data units are in the order of the members.
         LeftAsymmetric = "left-asymmetric",
-        /// Parity moves up from the first member; data begin after the parity.
+        /// Parity moves up from the first member. The first data unit is on the member after the parity.
         RightSymmetric = "right-symmetric",
-        /// Parity moves up from the first member; data are in the order of the members.
+        /// Parity moves up from the first member. Data units are in the order of the members.
         RightAsymmetric = "right-asymmetric",
     }
 }
@@ -89,7 +90,7 @@ words! {
     pub enum MemberInGc {
         /// Any chip of the page's member is in GC.
         Any = "any",
-        /// The page's own chip is in GC.
+        /// The chip that holds the page is in GC.
         Chip = "chip",
         /// At least `member_in_gc_share` of the chips of the page's member are in GC.
         Share = "share",
@@ -97,15 +98,15 @@ words! {
 }
 
 words! {
-    /// Where the array reads a page from.
+    /// Members from which the array reads a page.
     pub enum Reads {
         /// The array reads a page from the page's own member, even if it has to wait there.
         Direct = "direct",
-        /// The array reads the page from the other members of its stripe or from another copy, if
-        /// the page's chip is in GC and none of the others is.
+        /// If the page's chip is in GC, and the other chips needed are not, the array reads the page from another
+        /// copy or from the other members of its stripe.
         AroundGc = "around-gc",
-        /// The array reads the page from the page's own member and, after a delay, from the others
-        /// as well. The first completion counts.
+        /// The array reads the page from its own member. After a delay, it also reads it from another copy or from
+        /// the other members of its stripe. The first completion is used.
         Hedged = "hedged",
     }
 }
@@ -115,12 +116,12 @@ words! {
     pub enum Protect {
         /// GC on the member that holds the page (GCaR section 3.2).
         Data = "data",
-        /// GC on that member, or on a member that holds the page's parity or another copy.
+        /// GC on that member, or on a member with the parity or another copy of the page.
         Stripe = "stripe",
     }
 }
 
-/// Condition of keys that only SWAN (groups of members) has.
+/// Condition of keys that have a meaning only with the level SWAN (groups of members).
 const SWAN: Only = &[(ArraySpec::level.name(), &[Level::Swan.name()])];
 
 /// Returns all keys of `[array]`, in the order of the documentation.
@@ -131,7 +132,7 @@ pub fn array_keys() -> &'static [KeyDoc] {
 }
 
 section! {
-    /// An array, checked. Build one with [`ArraySpec::parse`].
+    /// An array whose settings have been checked. [`ArraySpec::parse`] creates one.
     pub struct ArraySpec(v, made: Made) in (spec: ArraySpec => Some(spec)) {
         level: Level = "array.level", Kind::Choice(Level::WORDS), None, &[],
             "Layout of the array: RAID level or SWAN.", "RAID levels; swan: Kim et al., USENIX ATC 2019";
@@ -180,7 +181,7 @@ section! {
         idle_until_percent: Option<f64> = "array.idle_until_percent", Kind::Percent, OPTIONAL, &[],
             "While the array is idle, pools collect until this share of their blocks is free; default: the whole reserve.", "Harmonia section 4.3.2: the reserve";
     } and {
-        /// Drives of members that do not come with flashtwin, before the keys of `[member]`.
+        /// Drives of members that are no profiles of flashtwin, without the keys of `[member]`.
         drives: Vec<DeviceSpec> = made.drives;
         /// Short name, as in `devices/NAME.toml`.
         name: String = made.front.name;
@@ -200,7 +201,7 @@ fn chunk_pages(v: &Values, member: &DeviceSpec) -> u32 {
     saturating_u32(bytes / u64::from(member.geometry.page_bytes))
 }
 
-/// Returns the size of a segment: as given, or the data pages of one block per plane of a member.
+/// Returns the size of a segment: the given one, or by default the data pages of one block per plane of a member.
 fn segment_pages(v: &Values, member: &DeviceSpec) -> u32 {
     let g = &member.geometry;
     match v.get(&ArraySpec::segment_pages) {
@@ -209,7 +210,7 @@ fn segment_pages(v: &Values, member: &DeviceSpec) -> u32 {
     }
 }
 
-/// Returns `member_in_gc_share`, if `member_in_gc` uses it.
+/// Returns `member_in_gc_share`, if the value of `member_in_gc` requires it.
 fn share(v: &Values, member_in_gc: MemberInGc) -> Option<f64> {
     let counts = member_in_gc == MemberInGc::Share;
     counts.then(|| v.setting(&ArraySpec::member_in_gc_share))

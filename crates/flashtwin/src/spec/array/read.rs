@@ -15,7 +15,7 @@ use crate::spec::WriteUnits;
 use crate::spec::{Ftl, Mapping};
 use crate::units::{narrow, Time};
 
-/// Largest number of pages of a device: page numbers have 32 bits, and the last one means "none".
+/// Largest number of pages of a device. Page numbers have 32 bits, and the largest one stands for "no page".
 pub(super) const PAGES_MAX: u64 = u32::MAX as u64 - 1;
 /// Name of the section with the keys of the members.
 pub(super) const MEMBER: &str = "member";
@@ -27,23 +27,24 @@ pub(super) fn array_section() -> &'static str {
     section_of(&ArraySpec::level.doc)
 }
 
-/// Whether the file describes an array, i.e. has a section `[array]`.
+/// Whether the file describes an array. It does if it has a section `[array]`.
 pub fn is_array(toml_text: &str) -> bool {
     Tree::parse(toml_text, "").is_ok_and(|tree| tree.sections.contains_key(array_section()))
 }
 
 impl ArraySpec {
-    /// Reads and checks an array file; `origin` names it in messages.
+    /// Reads and checks an array file. Messages name it by `origin`.
     ///
     /// # Errors
-    /// Fails if the text is not TOML, or if a key or value is wrong; the message has all of them, each with its line.
+    /// Fails if the text is not TOML, or if a key or value is wrong. The message lists all problems, each with its
+    /// line.
     pub fn parse(toml_text: &str, origin: &str) -> Result<ArraySpec, SpecError> {
         Self::with_overrides(toml_text, origin, &[])
     }
 
-    /// Works like [`ArraySpec::parse`], after setting dotted keys: keys of `[array]`, `[buffer]`,
-    /// `[link]` and `[controller]`, and keys of the members in the form `member.gc.low_percent`.
-    /// Members cannot be files here.
+    /// Reads an array file as [`ArraySpec::parse`] does, after setting dotted keys. The keys are those of `[array]`,
+    /// `[buffer]`, `[link]` and `[controller]`, and keys of the members such as `member.gc.low_percent`. Members
+    /// cannot be files here.
     ///
     /// # Errors
     /// Fails as [`ArraySpec::parse`] does.
@@ -58,7 +59,7 @@ impl ArraySpec {
         Self::with_files(toml_text, origin, overrides, &read)
     }
 
-    /// Works like [`ArraySpec::with_overrides`]; `read` returns the files of members.
+    /// Reads an array file as [`ArraySpec::with_overrides`] does. `read` returns the device files of members.
     ///
     /// # Errors
     /// Fails as [`ArraySpec::parse`] does, or if `read` fails.
@@ -108,7 +109,7 @@ impl ArraySpec {
         Ok(spec)
     }
 
-    /// Reports every contradiction as (key, message).
+    /// Reports all contradictions, each as key and message.
     fn check(&self, v: &Values, report: &mut dyn FnMut(&str, String)) {
         let chunk: u64 = v.setting(&ArraySpec::chunk_pages);
         let page = u64::from(self.page_bytes());
@@ -155,7 +156,7 @@ impl ArraySpec {
         }
     }
 
-    /// Checks that the level and the members permit the ways of reading and of coordinating collections.
+    /// Checks that the level and the members permit the given ways to read, and to coordinate collections.
     fn check_schemes(&self, report: &mut dyn FnMut(&str, String)) {
         let count = self.members.len();
         let read_once = self.level.redundancy(narrow(count)) == 0 && self.level != Level::Swan;
@@ -213,14 +214,13 @@ impl ArraySpec {
         }
     }
 
-    /// Returns the number of pages used of each member, which is the number of pages of the
-    /// smallest member.
+    /// Returns the number of pages of each member that the array uses: the number of pages of the smallest member.
     pub fn member_pages(&self) -> u64 {
         let pages = self.members.iter().map(|m| u64::from(m.exported_pages()));
         pages.min().unwrap_or(0)
     }
 
-    /// Returns the time between the starts of two rebuilt rows.
+    /// Returns the minimum time between the starts of rebuilding two rows.
     pub(crate) fn rebuild_row_time(&self) -> Time {
         let row = u128::from(self.chunk_pages) * u128::from(self.page_bytes());
         let rate = u128::from(self.rebuild_mib_per_s) << 20;
@@ -254,7 +254,7 @@ impl ArraySpec {
     }
 }
 
-/// Returns the values of all keys, as given or by default. Keys of SWAN have values only with SWAN.
+/// Returns the values of all keys, as given or by default. Keys of SWAN have values only if the level is SWAN.
 fn values(tree: &Tree, problems: &mut Vec<Problem>) -> Values {
     let table = Table {
         tree,

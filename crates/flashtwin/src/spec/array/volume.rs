@@ -1,4 +1,4 @@
-//! The volume of an array with the level SWAN: its size, and the conditions that it must meet.
+//! The volume of an array with the level SWAN: its size, and the conditions for it.
 
 use super::read::PAGES_MAX;
 use super::{ArraySpec, Protect, Reads};
@@ -8,8 +8,8 @@ use crate::spec::decimal::percent_of;
 use crate::spec::section::Values;
 use crate::units::narrow;
 
-/// Segments that each group needs in addition to those that the host's data fill: one being written, one that
-/// receives moved data, and one that collection can free.
+/// Number of segments that each group needs in addition to those filled with the host's data: one that is being
+/// written, one that receives moved pages, and one that collection can free.
 const SPARE_SEGMENTS: u64 = 3;
 
 impl ArraySpec {
@@ -23,7 +23,7 @@ impl ArraySpec {
         self.member_pages() / u64::from(self.segment_pages.max(1))
     }
 
-    /// Returns the number of data pages of a segment: one member of its group holds parity.
+    /// Returns the number of data pages of a segment. One member of the group holds parity.
     fn data_pages_per_segment(&self) -> u64 {
         let members = self.members_per_group().saturating_sub(1);
         u64::from(self.segment_pages) * u64::from(members)
@@ -174,8 +174,8 @@ mod tests {
         }
     }
 
-    /// 436 blocks of a plane are usable, with 63 pages of data each. In a group of two members, half of the pages are
-    /// parity, and a fifth of the rest is spare.
+    /// 436 blocks of a plane are usable, each with 63 data pages. In a group of two members, half of the pages are
+    /// parity. A fifth of the other pages is spare.
     #[test]
     fn sizes_follow_from_the_members() {
         let spec = make(&[("array.groups", "4")]).unwrap();

@@ -1,4 +1,4 @@
-//! Writes an array as TOML text, which reads back as the same array.
+//! Writes an array as TOML text. The same array can be read from this text.
 
 use super::members::front_sections;
 use super::read::{array_section, DRIVES, MEMBER};
@@ -16,7 +16,8 @@ use crate::spec::{Buffer, DeviceSpec, Gc};
 const ROWS: &[&[Row<ArraySpec>]] = &[ArraySpec::ROWS];
 
 impl ArraySpec {
-    /// Returns the whole array as TOML. For the members, it has only the keys that differ from the named devices.
+    /// Returns the whole array as TOML. For the members, the text has only the keys that differ from the devices that
+    /// it names.
     pub fn to_toml(&self) -> String {
         let front = DeviceSpec {
             name: self.name.clone(),
@@ -66,7 +67,8 @@ impl ArraySpec {
             }
             for doc in keys() {
                 let value = member.value_toml(doc.key);
-                // In an ideal array, `gc.ideal` of the members follows from the coordination scheme.
+                // In an ideal array, `gc.ideal` of the members follows from the coordination scheme, so it is not
+                // written.
                 let is_written = doc.key != Gc::ideal.name() || self.coordination.name != IDEAL;
                 if value != named.value_toml(doc.key) && is_written {
                     set.extend(value.map(|value| (doc.key, value)));
@@ -100,7 +102,7 @@ impl ArraySpec {
         Value::Number(u64::from(pages) * u64::from(self.page_bytes()))
     }
 
-    /// Returns the members as the key takes them, such as `harmonia*8`.
+    /// Returns the members in the form of the key `array.members`, such as `harmonia*8`.
     pub(super) fn member_names(&self) -> String {
         let same = self.members.chunk_by(|a, b| a.name == b.name);
         let parts: Vec<String> = same
@@ -188,7 +190,7 @@ mod tests {
         }
     }
 
-    /// Returns the text of a device file with a key that differs from all profiles.
+    /// Returns the text of a device file. One of its keys has a value that no profile has.
     fn drive(name: &str) -> String {
         let text = builtin("harmonia").unwrap();
         let changes = [("name", name), ("gc.low_percent", "7")];

@@ -84,7 +84,7 @@ fn reference_levelling(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) 
     report(Wear::levelling.name(), format!("\"reference\" {wrong}"));
 }
 
-/// Checks the conditions of devices that write by units, and that every load finds room in their units.
+/// Checks the conditions of devices that write by units. Also checks that every load finds room in the units.
 fn write_units(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     let with = format!("with {} must be", WriteUnits::scheme);
     let (row, pages) = (spec.pages_per_program(), spec.geometry.pages_per_block);
@@ -129,7 +129,8 @@ fn write_units(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     }
     match spec.placement_setup() {
         Some(Ok(setup)) => {
-            // Collections that begin early keep more units free, and would otherwise never end.
+            // Collections that begin early keep more units free. They must be able to reach that number, since they
+            // would never end otherwise.
             let early = placement::Setup {
                 low: setup.early.max(setup.low),
                 ..setup.clone()
@@ -145,7 +146,8 @@ fn write_units(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     }
 }
 
-/// Checks the conditions of superblocks: writes go to all dies in turn, in one stream, and the victim rule is greedy.
+/// Checks the conditions of superblocks: writes go to all dies in turn, there is one write stream, and the victim
+/// rule is greedy.
 fn superblocks(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     let with = format!("with {} = \"superblock\" must be", Gc::granularity);
     let (unit, pages) = (spec.pages_per_program(), spec.geometry.pages_per_block);

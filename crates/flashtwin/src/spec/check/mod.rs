@@ -1,6 +1,6 @@
-//! Checks of the settings of a device against each other.
+//! Checks that the settings of a device do not contradict each other.
 //!
-//! Each value by itself has already been checked for its type and range.
+//! The type and the range of each value have been checked before.
 
 mod collection;
 
@@ -14,16 +14,16 @@ use crate::component::{size, Kind, Pages};
 use crate::ftl::{chip, LEAD_MAX};
 use crate::units::Time;
 
-/// Largest number of pages: page numbers have 32 bits, and the last one means "none".
+/// Largest number of pages. Page numbers have 32 bits, and the largest one stands for "no page".
 const PAGES_MAX: u64 = u32::MAX as u64 - 1;
 /// Longest transfer of a page.
 const PAGE_TRANSFER_MAX: Time = Time::from_s(1);
 /// Permitted numbers of logical pages in a flash page.
 const FLASH_PAGE_PAGES: std::ops::RangeInclusive<u32> = 1..=64;
 
-/// Reports every contradiction as (key, message).
+/// Reports all contradictions, each as key and message.
 pub(super) fn check(spec: &DeviceSpec, v: &Values, report: &mut dyn FnMut(&str, String)) {
-    // The later checks compute with quantities that the checks of the geometry have bounded.
+    // The checks below compute with quantities that are bounded only if the checks of the geometry succeed.
     if !geometry(spec, report) {
         return;
     }
@@ -143,8 +143,8 @@ fn queues(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     }
 }
 
-/// Checks that the reserve has room for the open blocks and the low watermark. Otherwise a full device could not
-/// collect.
+/// Checks that the reserve is large enough for the open blocks and the low watermark. With a smaller reserve, a full
+/// device could not collect.
 fn reserve(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     let exported = spec.pages_per_chip_exported();
     let stride = spec.ftl.stride_pages;
@@ -167,7 +167,7 @@ fn reserve(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     pool_of(spec).check(spec, report);
 }
 
-/// Blocks of a pool, the unit that collects by itself.
+/// Numbers of blocks of a pool. A pool collects independently of other pools.
 struct Pool {
     name: &'static str,
     blocks: u32,
@@ -212,7 +212,7 @@ impl Pool {
             active,
         } = self;
         if *low == 0 {
-            // Rounded up, so that the value suggested in the message is sufficient.
+            // The value is rounded up, so that the value that the message suggests is sufficient.
             let least = (1e6 / f64::from(*blocks)).ceil() / 1e4;
             report(
                 Gc::low_percent.name(),
@@ -263,7 +263,7 @@ fn back_end(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     }
 }
 
-/// Checks that units consist of whole planes, and that pages stay in a plane only with copy-back.
+/// Checks that parallel units consist of whole planes, and that pages stay in a plane only with copy-back.
 fn check_msr(spec: &DeviceSpec, msr: &MsrNand, report: &mut dyn FnMut(&str, String)) {
     let (units, planes) = (msr.parallel_units, spec.geometry.planes_per_chip);
     let copy_back = MsrNand::copy_back;
@@ -304,7 +304,8 @@ fn check_msr(spec: &DeviceSpec, msr: &MsrNand, report: &mut dyn FnMut(&str, Stri
     }
 }
 
-/// Checks that rows are whole, and that host reads have priority if they can suspend other operations.
+/// Checks that blocks consist of whole rows. Also checks that host reads have priority if they can suspend other
+/// operations.
 fn check_modern(spec: &DeviceSpec, modern: &ModernNand, report: &mut dyn FnMut(&str, String)) {
     let (page, pages) = (spec.geometry.page_bytes, spec.geometry.pages_per_block);
     if !FLASH_PAGE_PAGES.contains(&spec.flash_page_pages()) {
@@ -344,8 +345,8 @@ fn check_modern(spec: &DeviceSpec, modern: &ModernNand, report: &mut dyn FnMut(&
     }
 }
 
-/// Checks the SLC write cache: it has at least one block, a block has at least one row, cells have several bits, and
-/// no other setting separates pages.
+/// Checks the SLC write cache. It must have at least one block, and a block in SLC mode at least one row. Cells must
+/// have several bits. No other setting may separate pages.
 fn check_slc_cache(spec: &DeviceSpec, modern: &ModernNand, report: &mut dyn FnMut(&str, String)) {
     let wrong = if modern.cell == Cell::Slc {
         let cell = ModernNand::cell;
@@ -394,7 +395,8 @@ fn page_types(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     }
 }
 
-/// Checks that the buffer has a whole number of pages, at most those of the flash. Returns false if it has none.
+/// Checks that the buffer has a whole number of pages, and at most the number of pages of the flash. Returns false if
+/// it has no page.
 fn capacity(spec: &DeviceSpec, bytes: u64, report: &mut dyn FnMut(&str, String)) -> bool {
     let page = u64::from(spec.geometry.page_bytes);
     let key = Buffer::capacity_pages.name();
@@ -419,7 +421,8 @@ fn capacity(spec: &DeviceSpec, bytes: u64, report: &mut dyn FnMut(&str, String))
     true
 }
 
-/// Checks the sizes of policy windows and of the read cache against the buffer, and bounds what a policy remembers.
+/// Checks the sizes of policy windows and of the read cache against that of the buffer. Also checks the number of
+/// pages that a policy may remember.
 fn windows(buffer: &Buffer, report: &mut dyn FnMut(&str, String)) {
     let mut at_most = |key: &str, pages, most, what: &str| {
         if pages > most {

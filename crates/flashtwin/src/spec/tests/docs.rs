@@ -30,7 +30,8 @@ fn row(doc: &KeyDoc) -> String {
 const HEAD: &str =
     "| key | takes | default | what it does | where it comes from |\n|---|---|---|---|---|\n";
 
-/// Returns the page with new tables. Each has the keys from that of its first row up to that of the next table.
+/// Returns the page with new tables. A table has the keys from that of its first row to the one before the first row
+/// of the next table.
 fn written(page: &str, keys: &[KeyDoc]) -> String {
     let (before, rest) = page.split_once(HEAD).expect("a table of keys");
     let tables: Vec<&str> = rest.split(HEAD).collect();
@@ -92,7 +93,7 @@ fn written_by_layer(page: &str) -> String {
     format!("{before}{table}{behind}")
 }
 
-/// Checks that a page has the tables that follow from the keys; `FLASHTWIN_WRITE_DOCS=1` writes them.
+/// Checks that a page has the tables that follow from the keys. With `FLASHTWIN_WRITE_DOCS=1`, writes them instead.
 fn check_page(file: &str, written: impl Fn(&str) -> String) {
     let path = format!("{}/../../docs/{file}", env!("CARGO_MANIFEST_DIR"));
     let page = std::fs::read_to_string(&path).expect("the page is there");

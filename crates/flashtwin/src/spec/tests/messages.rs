@@ -10,7 +10,7 @@ fn error_message(text: &str) -> String {
         .to_string()
 }
 
-/// A text in the small device, its replacement, and the message that it causes.
+/// Pairs of a text in the small device and its replacement, each with the message that the replacement causes.
 const CASES: &[(&str, &str, &str)] = &[
     (
         "chips = 2",
@@ -486,7 +486,7 @@ fn a_file_that_is_no_device_is_refused_as_a_whole() {
     assert!(error_message(&deep).contains("not TOML"));
     let dotted = format!("{}b = 1", "a.".repeat(30_000));
     assert!(!error_message(&dotted).is_empty());
-    // Root names that look like dotted keys are not them.
+    // Root keys whose names look like dotted keys are not these dotted keys.
     assert!(
         error_message("\"geometry.chips\" = 3").contains("\"chips\" belongs to section [geometry]")
     );

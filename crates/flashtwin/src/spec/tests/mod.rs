@@ -8,7 +8,7 @@ mod overrides;
 mod profiles;
 mod together;
 
-/// A device like the reference's small cases: the smallest file with everything that is required.
+/// A device like those of the reference's small cases. The file has only the keys that are required.
 pub(super) const SMALL: &str = r#"name = "small"
 
 [geometry]

@@ -1,4 +1,4 @@
-//! Units, exactness, defaults, derived quantities, and texts that are not devices.
+//! Units, exactness of numbers, defaults, derived quantities, and texts that are no device files.
 
 use super::{small_with, SMALL};
 use crate::component::Pages;
@@ -107,7 +107,7 @@ fn a_window_is_pages_or_a_share() {
     assert_eq!(window("window = 0.0"), 0);
 }
 
-/// xorshift64*: a fixed stream of 64-bit numbers.
+/// A fixed sequence of 64-bit numbers (xorshift64*).
 struct Stream(u64);
 
 impl Stream {
@@ -164,7 +164,7 @@ fn no_text_makes_it_panic() {
                     let piece = PIECES[stream.below(PIECES.len())];
                     drop(bytes.splice(at..end, piece.bytes()));
                 }
-                // If a digit replaces a digit, the file stays plausible and reaches the later checks.
+                // A digit is replaced by a digit, so that the file stays plausible and the later checks are executed.
                 _ => {
                     let digits: Vec<usize> = (0..bytes.len())
                         .filter(|&i| bytes[i].is_ascii_digit())

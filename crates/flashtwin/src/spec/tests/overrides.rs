@@ -93,7 +93,7 @@ fn a_wrong_override_is_named_as_it_was_given() {
         "--set buffer.window=4: buffer.window: has no effect here; it needs buffer.policy = \
          \"cflru\""
     );
-    // A value cannot smuggle in further keys.
+    // The value of an override cannot add further keys.
     assert!(refused(&[("geometry.chips", "1\nx = 2")]).contains("found \"1\\nx = 2\""));
     assert!(refused(&[("geometry.chips", "none")]).contains("geometry.chips: missing"));
 }

@@ -1,9 +1,9 @@
-//! The shipped profiles: they can be read and read back, and they export the sizes that their papers state.
+//! The profiles of flashtwin: each can be read, written and read again, and exports the size that its paper states.
 
 use crate::spec::{builtin, builtin_names, Nand};
 use crate::{DeviceSpec, Time};
 
-/// Returns an included profile.
+/// Returns a profile of flashtwin.
 fn profile(name: &str) -> DeviceSpec {
     let text = builtin(name).unwrap_or_else(|| panic!("no profile {name}"));
     DeviceSpec::parse(text, name).unwrap_or_else(|e| panic!("{e}"))
@@ -22,7 +22,7 @@ fn every_profile_reads_and_reads_back_equal() {
     assert_eq!(builtin("nand"), None);
 }
 
-/// FASTER's default logs need more spare blocks than some drives have, and the message states that.
+/// FASTER's default logs need more spare blocks than some drives have. The message then states that.
 #[test]
 fn every_profile_takes_every_translation_layer() {
     for name in builtin_names() {

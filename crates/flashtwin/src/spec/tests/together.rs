@@ -60,7 +60,7 @@ fn superblocks_need_turns_and_one_stream() {
     ];
     let two = [&two[..], &[superblock]].concat();
     DeviceSpec::with_overrides(builtin("tlc-client").unwrap(), "tlc-client", &two).unwrap();
-    // Two blocks more than without.
+    // Without superblocks, this reserve suffices. With superblocks, two blocks more are needed.
     let few = [
         ("geometry.blocks_per_plane", "20"),
         ("geometry.planes_per_chip", "1"),
@@ -125,7 +125,7 @@ fn queues_have_one_class_each() {
     );
 }
 
-/// The text of a device with each of the settings reads back to the same device.
+/// A device with each of the settings is written. Reading the text must return the same device.
 #[test]
 fn written_device_file_reads_back() {
     for (profile, settings) in [

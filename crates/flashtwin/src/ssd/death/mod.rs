@@ -47,12 +47,12 @@ impl std::fmt::Display for DieError {
 impl std::error::Error for DieError {}
 
 impl Ssd {
-    /// Makes a die fail at this instant: its contents cannot be read any more, and it accepts no programs and erases.
-    /// Programs in flight to it are repeated on other dies. Returns the number of lost pages. Reading a lost page
+    /// Makes a die fail at this instant. Its contents can no longer be read, and it accepts no programs and erases.
+    /// Programs in flight to it are repeated on other dies. Returns the number of lost pages. A read of a lost page
     /// ends with [`crate::Status::Failed`] until the page is written again, to another die, or trimmed.
     ///
     /// # Errors
-    /// Fails if there is no such die, it is dead already, or the device cannot work without it.
+    /// Fails if there is no such die, if it is dead already, or if the device cannot work without it.
     pub fn kill_die(&mut self, die: u32) -> Result<u32, DieError> {
         self.may_die(die)?;
         let now = self.now();
@@ -109,7 +109,7 @@ impl Flash {
         pages
     }
 
-    /// Returns the next chip in turn that is not dead. If all are dead, returns any; writes then find no room.
+    /// Returns the next chip in turn that is not dead. If all are dead, returns any chip; writes then find no room.
     #[cold]
     pub(super) fn next_living(&mut self) -> u32 {
         for _ in 0..self.placement.writes_a_turn() {
@@ -121,8 +121,8 @@ impl Flash {
         self.next_turn()
     }
 
-    /// Handles an operation that ended on a device with a dead die: reads on that die fail, and a program is repeated
-    /// on another die from the controller's memory.
+    /// Handles an operation that ended, on a device with a dead die. A read on that die fails. A program on that die
+    /// is repeated on another die, with the data in the controller's memory.
     #[cold]
     pub(super) fn after_death(
         &mut self,
@@ -147,8 +147,8 @@ impl Flash {
         None
     }
 
-    /// Handles a repeated program that found no room: passes it on to the next living die, until every living die, or
-    /// 255 of them, have refused it.
+    /// Handles a repeated program that found no room. It is passed on to the next living die, until all living dies,
+    /// or 255 of them, have refused it.
     fn after_refusal(
         &mut self,
         chip: usize,

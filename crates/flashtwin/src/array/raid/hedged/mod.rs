@@ -15,7 +15,7 @@ use crate::units::Lpn;
 struct Pages {
     stripe: Stripe,
     place: u32,
-    /// The first operation of the chain for these pages, and the number of the pages.
+    /// The first operation, in the chain of the request, that reads these pages. `count` is the number of the pages.
     first: u32,
     count: u32,
 }
@@ -48,7 +48,8 @@ pub(super) fn due(io: &mut Io, jobs: &mut Jobs, clock: &mut Clock) {
     }
 }
 
-/// Returns the consecutive pages, from an operation on, that are not hedged yet, and the operation after them.
+/// Returns the next consecutive pages that are not hedged yet, starting at an operation, and the operation after
+/// them.
 fn pages_from(io: &Io, first: u32) -> (Pages, u32) {
     let layout = &io.layout;
     let (stripe, place) = layout.stripe_of(io.ops.get(first).lpn);
@@ -76,7 +77,7 @@ fn pages_from(io: &Io, first: u32) -> (Pages, u32) {
     (pages, at)
 }
 
-/// Reads pages elsewhere than from `member`, if that is possible.
+/// Reads pages also from members other than `member`, if that is possible.
 fn hedge_pages(io: &mut Io, jobs: &mut Jobs, member: usize, pages: &Pages, clock: &mut Clock) {
     let &Pages {
         stripe,

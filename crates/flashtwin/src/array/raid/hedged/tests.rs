@@ -1,4 +1,5 @@
-//! A read that waits for a collection and is hedged after various times, compared with values computed by hand.
+//! A read waits for a collection and is hedged after various times. The results are compared with values computed by
+//! hand.
 
 use crate::array::RaidStats;
 use crate::gc::Force;
@@ -20,7 +21,7 @@ fn array(seed: u64, level: &str, more: &[(&str, &str)]) -> Array {
     let spec = ArraySpec::with_overrides(text, "harmonia-array", &set).unwrap();
     let mut array = Array::new(&spec);
     array.fill_sequential();
-    // Something to collect, and room enough not to have to.
+    // These writes leave invalid pages to collect, but enough free blocks that no collection is necessary.
     let holder = holder(&array);
     let first = &mut array.backend.io.members[holder].drive.ssd;
     assert!(first.write_random(&mut Rng::new(seed), 1000));
@@ -32,7 +33,8 @@ fn holder(array: &Array) -> usize {
     array.backend.io.layout.spot(Lpn(0)).member
 }
 
-/// Returns how long a read of the first two pages takes if their member begins to collect at the same time.
+/// Returns the duration of a read of the first two pages. If `collects`, their member begins to collect at the same
+/// time.
 fn read(seed: u64, level: &str, after_us: Option<&str>, collects: bool) -> (Time, RaidStats) {
     let mut set = vec![("array.chunk", "8 KiB")];
     set.extend(after_us.map(|_| ("array.reads", "hedged")));
@@ -72,8 +74,8 @@ fn read(seed: u64, level: &str, after_us: Option<&str>, collects: bool) -> (Time
     (took.unwrap(), array.raid_stats().clone())
 }
 
-/// A hedge of two pages. RAID-5 of four members reconstructs them from two pages of each of the other three members,
-/// RAID-6 from the other data and P. Mirrors read the copy.
+/// A hedge of two pages. RAID-5 of four members reads two pages of each of the other three members, RAID-6 two pages
+/// of each other data place and of P. Mirrors read the two pages of the other copy.
 #[test]
 fn first_completion_of_two_counts() {
     for seed in crate::seeds(3) {

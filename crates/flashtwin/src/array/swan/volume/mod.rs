@@ -1,9 +1,10 @@
 //! The volume of a SWAN array: the mapping of its pages, its free segments, and the choice of the segment to collect
-//! next. This module only has the data structures; [`super::Swan`] has the array's operations on them.
+//! next. This module has only data structures. The array's operations on them are in [`super::Swan`].
 //!
-//! A *segment* is the same range of pages on all members of a group; the pages at the same offset within it form a
-//! page stripe with one page of parity. Data pages are numbered stripe by stripe within a segment, and segment after
-//! segment: this number is a page's *place*. Each place is written once, then trimmed with its whole segment.
+//! A *segment* is the same range of pages on all members of a group. The pages at the same offset in a segment form a
+//! page stripe, with one page of parity. The data pages are numbered stripe by stripe within a segment, and segment
+//! after segment. This number is the *place* of a page. Each place is written once, then trimmed together with its
+//! whole segment.
 
 mod state;
 #[cfg(test)]
@@ -17,9 +18,9 @@ use crate::memory::prefetch;
 use crate::spec::{ArraySpec, Level};
 use crate::units::{narrow, Lpn};
 
-/// Means "no place", "no page" or "no segment".
+/// Stands for "no place", "no page" or "no segment".
 pub(crate) const NONE: u32 = u32::MAX;
-/// Number of free segments of a group reserved for moves. One suffices to empty any victim.
+/// Number of free segments of a group that are reserved for moves. One free segment suffices to empty any victim.
 const RESERVE: usize = 1;
 
 /// State of a segment.
@@ -37,11 +38,11 @@ pub(crate) enum State {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment {
     pub state: State,
-    /// Number of pages that have the newest contents of their logical page.
+    /// Number of places with the newest contents of their logical page.
     pub valid: u32,
     /// Number of pages being written.
     pub writing: u32,
-    /// Number of reads and moves in flight of the segment's pages.
+    /// Number of reads and moves in flight for the segment's pages.
     pub reading: u32,
 }
 
@@ -59,16 +60,16 @@ impl Segment {
 pub(crate) struct Group {
     /// Free segments, in the order in which they became free.
     pub free: VecDeque<u32>,
-    /// The segment being written, or [`NONE`], and its next data page.
+    /// The segment that is being written ([`NONE`] if there is none); `next` is its next data page.
     pub open: u32,
     pub next: u32,
-    /// The victim being emptied, or [`NONE`], and the next data page to examine.
+    /// The victim that is being emptied ([`NONE`] if there is none); `cursor` is its next data page to examine.
     pub victim: u32,
     pub cursor: u32,
     /// Number of segments being trimmed.
     pub trimming: u32,
-    /// Whether a segment may have gained enough invalid pages to be collected since the group was
-    /// last examined.
+    /// Whether a segment may have become a candidate for collection since the group was last examined, because it has
+    /// lost valid pages.
     look: bool,
 }
 
@@ -114,7 +115,8 @@ pub(crate) struct Volume {
     by_data: Divider,
     by_stripe: Divider,
     by_segments: Divider,
-    /// For each page, its place; and for each place, its page if the place has the newest contents.
+    /// For each page, its place. `pages` has, for each place, its page if the place has the newest contents of the
+    /// page.
     pub map: Vec<u32>,
     pub pages: Vec<u32>,
     /// Places being written, as bits.
@@ -125,8 +127,7 @@ pub(crate) struct Volume {
     pub front: u32,
     /// Number of free segments for which the other groups collect.
     target: usize,
-    /// Largest number of valid pages with which a segment is collected although enough segments are
-    /// free.
+    /// A segment with at most this number of valid pages is collected even if a host write does not need the room.
     worth: u32,
 }
 
@@ -148,7 +149,7 @@ impl Volume {
         };
         let segments = shape.groups * shape.segments;
         let places = segments as usize * shape.data as usize;
-        // A segment with at most half the mean number of invalid pages is not worth the moves.
+        // Only a segment with more than half the mean number of invalid pages is worth the moves.
         let half_spare = u64::from(shape.data) * u64::from(spare) / u64::from(2 * shape.segments);
         Some(Volume {
             layout: Layout::new(Level::Raid5, spec.rotation, shape.members, spec.chunk_pages),
@@ -189,7 +190,7 @@ impl Volume {
         (members, number * self.shape.pages)
     }
 
-    /// Returns the first member of the group, the page stripe, and the place in the stripe.
+    /// Returns the first member of the group, the page stripe, and the place within the stripe.
     fn stripe_of(&self, place: u32) -> (usize, Stripe, u32) {
         let (segment, k) = self.by_data.div_rem(place);
         let (stripe, within) = self.by_stripe.div_rem(k);
@@ -216,7 +217,7 @@ impl Volume {
         })
     }
 
-    /// Returns the logical page whose newest contents a member's page has, if there is one.
+    /// Returns the logical page whose newest contents are in a page of a member, if there is one.
     pub fn page_at(&self, spot: Spot) -> Option<Lpn> {
         let members = self.shape.members as usize;
         let group = narrow(spot.member / members);
@@ -287,14 +288,14 @@ impl Volume {
         g.free.len() > RESERVE || g.open != NONE && g.free.len() >= RESERVE
     }
 
-    /// Maps a page to a new place in the front group. If that has no room, the group with the most free segments
-    /// becomes the front group. Returns `None` if no group has room.
+    /// Maps a page to a new place in the front group. If the front group has no room, the group with the most free
+    /// segments becomes the front group. Returns `None` if no group has room.
     pub fn write(&mut self, lpn: Lpn) -> Option<u32> {
         if !self.has_room(self.front) {
             let (front, groups) = (self.front, self.shape.groups);
             let others = (1..groups).map(|step| (front + step) % groups);
             let with_room = others.filter(|&group| self.has_room(group));
-            // `max_by_key` returns the last of equal groups. The order is reversed so that the first is chosen.
+            // `max_by_key` returns the last of several equal groups. The reversed order makes this the first one.
             self.front = with_room
                 .rev()
                 .max_by_key(|&group| self.groups[group as usize].free.len())?;
@@ -354,8 +355,8 @@ impl Volume {
         }
     }
 
-    /// Whether a group collects; chooses its victim. A group other than the front group collects until it has enough
-    /// free segments. Any group without room collects while host writes `wait`.
+    /// Whether a group must collect. If so, chooses its victim. A group other than the front group collects until it
+    /// has enough free segments. Any group without room collects while host writes wait (`wait`).
     pub fn collects(&mut self, group: u32, wait: bool) -> bool {
         let g = &self.groups[group as usize];
         let needed = wait && !self.has_room(group);
@@ -432,8 +433,8 @@ impl Volume {
         }
     }
 
-    /// Ends the collection of a group's victim if none of its pages is valid or being read. Then
-    /// returns the segment, which is to be trimmed.
+    /// Ends the collection of a group's victim if none of its pages is valid or being read. Then returns the victim,
+    /// which the caller must trim.
     pub fn take_emptied(&mut self, group: u32) -> Option<u32> {
         let g = &mut self.groups[group as usize];
         let s = self.segments.get_mut(g.victim as usize)?;

@@ -1,5 +1,6 @@
-//! Saved form of a volume: for each group its free segments, its open segment and its victim; then the page at each
-//! place. Numbers are little-endian, and lengths are fixed by the spec. Everything read is validated.
+//! Saved form of a volume. For each group, it has the free segments, the open segment and the victim. The page at
+//! each place follows. Numbers are little-endian, and lengths follow from the specification. Everything that is read
+//! is validated.
 
 use std::io::{self, Read, Write};
 
@@ -41,7 +42,8 @@ impl Volume {
         Ok(())
     }
 
-    /// Reads a state that [`Volume::save`] wrote for the same spec; `holds` returns whether a member has a page.
+    /// Reads a state that [`Volume::save`] wrote for the same specification. `holds` returns whether a member has a
+    /// page.
     pub fn load(
         spec: &ArraySpec,
         input: &mut dyn Read,
@@ -145,7 +147,7 @@ impl Volume {
         let g = &self.groups[self.group_of(segment) as usize];
         let written = match self.segments[segment as usize].state {
             State::Open => k < g.next,
-            // The pages before the cursor have already been moved.
+            // The pages before the cursor have been moved already.
             State::Victim => k >= g.cursor,
             State::Full => true,
             State::Free | State::Trimming => false,
@@ -161,7 +163,7 @@ impl Volume {
         Ok(())
     }
 
-    /// Checks that a group can make progress: it has a free segment, or room for its victim's valid pages.
+    /// Checks that a group can continue: it must have a free segment, or room for the valid pages of its victim.
     fn check_room(&self, group: u32) -> Result<(), StateError> {
         let g = &self.groups[group as usize];
         let rest = match g.open {

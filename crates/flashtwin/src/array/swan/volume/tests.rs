@@ -128,7 +128,7 @@ fn drive(
     moved
 }
 
-/// A volume that is completely written makes progress with the smallest room that is permitted.
+/// A volume that is completely written can still be written, even with the smallest room that is permitted.
 #[test]
 fn full_volume_makes_progress() {
     for seed in crate::seeds(3) {
@@ -176,8 +176,8 @@ fn full_volume_makes_progress() {
     }
 }
 
-/// Every location is on a member of the volume's group, no two locations are equal, and the parity of a stripe is on
-/// the member that has none of its data.
+/// Every location is on a member of the place's group. No two locations are equal. The parity of a stripe is on the
+/// member that has no data of the stripe.
 #[test]
 fn places_and_parity_use_every_member_page_once() {
     for more in [
@@ -207,7 +207,7 @@ fn places_and_parity_use_every_member_page_once() {
     }
 }
 
-/// A state that fits another volume, or no volume, is refused.
+/// A state of another volume, or one that no volume can have, is refused.
 #[test]
 fn a_state_that_cannot_be_is_refused() {
     for seed in crate::seeds(3) {
@@ -229,11 +229,11 @@ fn a_state_that_cannot_be_is_refused() {
             other[4 * at..4 * at + 4].copy_from_slice(&value.to_le_bytes());
             load(&other).is_err()
         };
-        // Damaged values: the front, a cursor, the number of free segments, a free segment of another group.
+        // Damaged values: number of the front group, cursor, number of free segments, free segment of another group.
         assert!(word(0, 2) && word(2, 1 << 20) && word(4, 1 << 20) && word(5, 1 << 20));
         let free = v.groups[0].free.len();
         assert!(word(6, v.shape.segments) && word(6, v.groups[0].free[free - 1]));
-        // A page twice, beyond the volume, and in a free segment.
+        // A page that has two places, a page beyond the volume, and a page in a free segment.
         let first = bytes.len() / 4 - v.pages.len();
         let mut held = (0..v.pages.len()).filter(|&place| v.pages[place] != NONE);
         let (one, two) = (held.next().unwrap(), held.next().unwrap());

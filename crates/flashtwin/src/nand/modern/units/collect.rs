@@ -1,10 +1,9 @@
 //! Collection of a unit: a *run* of a group, in which all its dies take part.
 //!
-//! Each die reads the live pages of its part of the unit, row by row. The pages cross its channel
-//! to the controller; from there they go to the dies of their new places, and are programmed by
-//! rows. When all are programmed, each die erases its blocks of the unit, and the run is over. A
-//! page gets its new place when its read begins; pages that become invalid before that are not
-//! moved.
+//! Each die reads the live pages of its part of the unit, row by row. The pages cross its channel to the controller.
+//! From there they go to the dies of their new places, where they are programmed row by row. When all pages are
+//! programmed, each die erases its blocks of the unit, and the run is over. A page gets its new place when its read
+//! begins. Pages that become invalid before that are not moved.
 
 use super::super::lane::Step;
 use super::write::Waiting;
@@ -17,7 +16,7 @@ enum Doing {
     #[default]
     Nothing,
     Reading,
-    /// Programming this many pages of a unit.
+    /// The die is programming pages that were moved: the number of the pages, and their new unit.
     Programming(u32, u32),
     Erasing,
 }
@@ -25,11 +24,11 @@ enum Doing {
 /// The state of one die.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Part {
-    /// The next row of the die's part of the unit to be searched for live pages.
+    /// The next row of the die's part of the unit in which to search for live pages.
     line: u32,
     /// Whether the die may still have live pages to read.
     reads: bool,
-    /// Blocks of the unit to erase.
+    /// Number of blocks of the unit that the die has still to erase.
     to_erase: u32,
     doing: Doing,
     /// New places of the pages being read.
@@ -44,7 +43,7 @@ pub(super) struct Part {
 #[derive(Clone, Copy, Debug)]
 struct Row {
     row: u32,
-    /// The lowest of the pages moved to the row.
+    /// The lowest page that is moved to the row.
     first: u32,
     /// Number of pages moved to the row.
     pages: u32,
@@ -98,8 +97,8 @@ impl Group {
         self.waiting[usize::from(class)].push_back(Waiting { number, ..waiting });
     }
 
-    /// Returns the class whose first waiting page has waited longest, and the number of that page.
-    /// Only classes whose first waiting page has a number above `after` are considered.
+    /// Returns the class whose first waiting page has waited longest, and the number of that page. Considers only
+    /// classes whose first waiting page has a larger number than `after`.
     pub fn next_head(&self, after: Option<u64>) -> Option<(u64, Class)> {
         let heads = self.waiting.iter().enumerate();
         let heads = heads.filter_map(|(class, of)| Some((of.front()?.number, class as Class)));
@@ -122,7 +121,7 @@ impl Group {
 }
 
 impl Part {
-    /// Notes that a page is moved to a row of the die.
+    /// Records that a page is moved to a row of the die.
     #[inline]
     fn expect_page(&mut self, row: u32, page: u32) {
         match self.rows.iter_mut().rev().find(|of| of.row == row) {
@@ -142,21 +141,20 @@ impl Part {
 }
 
 impl Modern<Units> {
-    /// Begins to collect if the group has at most `low` free units and there is anything to gain; returns whether it
-    /// did.
+    /// Begins to collect if the group has at most `low` free units, and if that gains pages. Returns whether it did.
     pub(super) fn begin_if_low(&mut self, group: u32, class: Class, now: Time) -> bool {
         self.map.device.is_low(group) && self.begin_run(group, Some(class), now)
     }
 
-    /// Begins to collect before free units are short, if host writes may pass the collection;
-    /// returns whether it did.
+    /// Begins to collect although the group has more than `low` free units, if host writes may pass the collection.
+    /// Returns whether it did.
     pub(super) fn begin_early(&mut self, group: u32, class: Class, now: Time) -> bool {
         let early = self.map.preemptible && self.map.device.free(group) <= self.map.early;
         early && !self.map.device.is_low(group) && self.begin_run(group, Some(class), now)
     }
 
-    /// Begins a collection in the background, if the device permits that and the group has few
-    /// enough free units.
+    /// Begins a collection in the background, if the device permits that, and if at most `early` units of the group
+    /// are free.
     pub(super) fn begin_in_background(&mut self, die: usize, now: Time) {
         let group = self.map.stripes.group_of(die);
         let of = &self.map.groups[group as usize];
@@ -208,9 +206,9 @@ impl Modern<Units> {
         true
     }
 
-    /// Whether a host page may pass the group's collection: more than `low` units are free, or the
-    /// collection keeps pace with the host (D-170). If moved pages share units with host pages, at
-    /// least `low` units must stay free for them.
+    /// Whether a host page may pass the group's collection. Either more than `low` units must be free, or the
+    /// collection must keep pace with the host (D-170). If moved pages share units with host pages, at least `low`
+    /// units must stay free for the moved pages.
     pub(super) fn may_pass(&self, group: u32) -> bool {
         let device = &self.map.device;
         let Some(run) = &self.map.groups[group as usize].run else {
@@ -224,7 +222,7 @@ impl Modern<Units> {
         keeps_pace || !device.is_low(group)
     }
 
-    /// Whether the die has a step of a run to do.
+    /// Whether the die has a step of its group's run to execute.
     pub(super) fn has_part(&self, die: usize) -> bool {
         let group = self.map.stripes.group_of(die);
         let part = &self.map.dies[die].part;
@@ -238,7 +236,7 @@ impl Modern<Units> {
         run.reading == 0 && run.moving == 0 && part.to_erase > 0
     }
 
-    /// Begins the die's next step in its group's run; returns whether there was one.
+    /// Begins the die's next step of its group's run. Returns whether there was one.
     pub(super) fn start_part(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
         let group = self.map.stripes.group_of(die);
         if self.map.groups[group as usize].run.is_none() {
@@ -260,7 +258,7 @@ impl Modern<Units> {
         self.start_arrived(die, group, now, events) || self.start_erase(die, group, now, events)
     }
 
-    /// Programs a row of pages that have arrived, if one is due; returns whether it did.
+    /// Programs a row of moved pages if one is due. Returns whether it did.
     fn start_arrived(
         &mut self,
         die: usize,
@@ -316,8 +314,8 @@ impl Modern<Units> {
         true
     }
 
-    /// Whether the pages moved to a row can be programmed: all of them have arrived, and no further page can be moved to
-    /// it.
+    /// Whether the pages that are moved to a row can be programmed: all of them have arrived, and no further page can
+    /// be added to the row.
     #[inline]
     fn is_due(&self, row: &Row, run: &Run) -> bool {
         row.coming == 0 && (run.reading == 0 || self.is_row_given(Ppn(row.first)))
@@ -332,7 +330,8 @@ impl Modern<Units> {
         self.map.device.is_given(unit, end - 1)
     }
 
-    /// Takes the pages of a row that is due. Returns the place of the first of them in its block, and their number.
+    /// Takes the pages of a row that is due. Returns the place of the first page in its block, and the number of
+    /// pages.
     fn take_due_row(&mut self, die: usize, group: u32) -> Option<(u32, u32)> {
         let run = self.map.groups[group as usize].run.as_ref()?;
         let rows = &self.map.dies[die].part.rows;
@@ -388,7 +387,7 @@ impl Modern<Units> {
         self.map.woken.extend(dies.rev().map(|die| die as u32));
     }
 
-    /// Moves a page of the unit in the map, if it is live. Returns its old place.
+    /// Moves page `page` of the unit in the map, if it is live. Returns its old place.
     #[inline]
     fn take_live_page(&mut self, die: usize, group: u32, page: u32) -> Option<Ppn> {
         let run = self.map.groups[group as usize].run.as_mut()?;
@@ -438,8 +437,8 @@ impl Modern<Units> {
         }
     }
 
-    /// Records that the data of a moved page have reached the controller, so that the die of its
-    /// new place may program it.
+    /// Records that the data of a moved page have reached the controller. The die of its new place may then program
+    /// it.
     fn page_arrived(&mut self, page: Ppn, group: u32) {
         let stripes = &self.map.stripes;
         let (target, number) = (stripes.die_of(page), stripes.row_of(page));
@@ -481,7 +480,7 @@ impl Modern<Units> {
         self.release(group, now);
     }
 
-    /// Returns about how many pages the die has still to move.
+    /// Returns the approximate number of pages that the die has still to move.
     pub(super) fn moves_left(&self, die: usize) -> Option<u32> {
         let group = self.map.stripes.group_of(die);
         let run = self.map.groups[group as usize].run?;

@@ -1,12 +1,11 @@
-//! Writing by units: the pages of a class fill a unit of their own, which is striped over the dies
-//! of a group.
+//! Writing by units: the pages of a class fill units of their own. A unit is striped over the dies of a group.
 //!
-//! A host page gets its place on flash when its program is queued; pages get places in the order in
-//! which their programs are queued (P-2). From then on, the map points to the place, and the die
-//! programs the page when its turn comes. If the page's group is collecting, or has no unit for the
-//! page, the page waits in the group behind other pages of its class (`write`). Each group collects
-//! independently, one unit at a time (`collect`). [`Placed`] makes all placement decisions, in runs
-//! with and without time.
+//! A host page gets its place in flash when its program is queued. Places are assigned in the order in which programs
+//! are queued (P-2). The map has the place from then on, and the die programs the page when its turn comes.
+//!
+//! A group has no room for a page while it is collecting, or if it has no unit for the page's class. The page then
+//! waits in the group behind other pages of its class (`write`). Each group collects independently of the others, one
+//! unit at a time (`collect`). [`Placed`] makes all placement decisions, both in simulated time and without time.
 
 mod collect;
 mod stripes;
@@ -19,13 +18,11 @@ use collect::{Group, Part};
 use stripes::Stripes;
 pub use write::Asked;
 
-/// Amount of random writes, in capacities of the device, after which it counts as steady in any
-/// case.
+/// Maximum amount of random writes, in capacities of the device. After it, the device counts as steady in any case.
 const CAPACITIES_MAX: u32 = 20;
-/// Largest relative change of write amplification from one capacity to the next at which it counts
-/// as level.
+/// Write amplification counts as level if it changes by less than this fraction from one capacity to the next.
 const LEVEL: f64 = 0.01;
-/// Stands for the page of a program that finds no room.
+/// Stands for the page of a program that found no room.
 const NO_PAGE: u32 = u32::MAX;
 
 /// The map by units, and the state of collections.
@@ -35,11 +32,12 @@ pub(crate) struct Units {
     stripes: Stripes,
     groups: Vec<Group>,
     dies: Vec<Die>,
-    /// Dies that must look for work again.
+    /// Dies that must check again for work.
     woken: Vec<u32>,
-    /// Free units at or below which a group collects while a die has nothing else to do, or while writes may pass.
+    /// A group with at most this number of free units collects early, if a die has nothing else to do or if writes
+    /// may pass.
     early: u32,
-    /// Whether host writes may pass a collection, in step with it (D-170).
+    /// Whether host writes may pass a collection that keeps pace with them (D-170).
     preemptible: bool,
     /// Whether collections take no time.
     ideal: bool,
@@ -121,8 +119,8 @@ impl Modern<Units> {
         self.map.device.low() * self.map.stripes.blocks
     }
 
-    /// Writes every page once in ascending order, and then uniformly random ones without a placement id, until write
-    /// amplification is level; returns false if `watch` stopped it.
+    /// Writes every page once in ascending order, and then uniformly random pages without a placement id, until write
+    /// amplification is level. Returns false if `watch` stopped it.
     pub fn fill_steady(&mut self, rng: &mut Rng, watch: &dyn Watch) -> bool {
         self.fill_sequential();
         let pages = u64::from(self.map.device.setup().logical_pages);
@@ -141,7 +139,8 @@ impl Modern<Units> {
             if last.is_some_and(is_level) {
                 break;
             }
-            // While there is flash that was never written, nothing is collected, and nothing is level.
+            // As long as parts of the flash were never written, little is collected, so write amplification is not
+            // compared.
             let setup = self.map.device.setup();
             let units = u64::from(setup.units) * u64::from(setup.groups);
             let collects = after.erases - before.erases >= units / 2;
@@ -156,14 +155,15 @@ impl Modern<Units> {
         u64::from(CAPACITIES_MAX) * u64::from(self.map.device.setup().logical_pages)
     }
 
-    /// Returns about how many free pages the die has in the open unit of its group's first class.
+    /// Returns the approximate number of free pages that the die has in the open unit of the first class of its
+    /// group.
     pub fn open_pages(&self, die: usize) -> u32 {
         let group = self.map.stripes.group_of(die);
         self.map.device.open_pages(group) / self.map.stripes.dies
     }
 
-    /// Returns the number of pages that can be programmed without an erase. Pages in the queues of dies have a place, but
-    /// are not programmed yet.
+    /// Returns the number of pages that can be programmed without an erase. Pages that wait in the queues of dies are
+    /// included: they have a place, but are not programmed yet.
     pub fn free_pages(&self) -> u64 {
         let waiting = self.map.dies.iter().flat_map(|die| &die.waiting);
         let placed = waiting.filter(|&&page| page != NO_PAGE).count();
@@ -208,8 +208,8 @@ impl Modern<Units> {
         }
     }
 
-    /// Starts the next work of a free die. Host operations and the steps of a collection take turns if writes may
-    /// pass; otherwise the collection comes first.
+    /// Starts the next work of a free die. If writes may pass collections, host operations and steps of a collection
+    /// take turns. Otherwise the collection takes precedence.
     fn activate_one(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         if self.is_taken(die, now, events) {
             return;
@@ -233,7 +233,7 @@ impl Modern<Units> {
         }
     }
 
-    /// Starts the next host operation of a free die; returns whether it did.
+    /// Starts the next host operation of a free die. Returns whether there was one.
     fn start_of_host(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
         let Some(next) = self.next_of_host(die, now, events) else {
             return false;

@@ -1,8 +1,8 @@
-//! The dies and blocks that the pages of a unit are on.
+//! Determines the dies and blocks of the pages of a unit.
 //!
-//! The pages of a unit are numbered in the order in which they are written. One program writes a
-//! *row* of pages. Rows are distributed over the dies of the group in turn: row r is on die `r mod
-//! dies`, and is row number `r / dies` of the unit there.
+//! The pages of a unit are numbered in the order in which they are written. One program writes a *row* of pages. Rows
+//! are distributed over the dies of the group in turn: row r of a unit is on die `r mod dies`, where it is the unit's
+//! row number `r / dies`.
 
 use crate::divide::Divider;
 use crate::placement::Setup;
@@ -66,8 +66,8 @@ impl Stripes {
         (self.by_units.div(unit) * self.dies + in_group) as usize
     }
 
-    /// Returns the number of a page in the order of the flash, block after block. The page's
-    /// position in its block determines how long a read takes.
+    /// Returns the number of a page in the order of the flash, block after block. The time of a read depends on the
+    /// page's position in its block.
     #[inline]
     pub fn physical(&self, ppn: Ppn) -> Ppn {
         let (unit, page) = self.by_pages.div_rem(ppn.0);
@@ -88,7 +88,7 @@ impl Stripes {
         self.by_row.div(ppn.0)
     }
 
-    /// Returns the first page, within its unit, of row number `line` of a die.
+    /// Returns the first page of row number `line` of a die, numbered within the unit.
     #[inline]
     pub fn first_page(&self, line: u32, die: usize) -> u32 {
         let in_group = self.by_dies.div_rem(die as u32).1;

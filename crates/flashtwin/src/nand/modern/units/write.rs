@@ -1,4 +1,4 @@
-//! Writes: finding room for a page, queueing it at its die, and programming a row.
+//! Writes: finding room for a page, queueing the page at its die, and programming a row.
 
 use super::super::lane::Step;
 use super::*;
@@ -8,12 +8,12 @@ use crate::request::PlacementId;
 /// Number of waiting operations that are examined to find writes of the same row.
 const WRITES_LOOKED_AT: usize = 64;
 
-/// Placement of a write, as the host gives it.
+/// Placement that the host requests for a write.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Asked {
     /// The id, if there is one.
     pub placement: PlacementId,
-    /// Pages of the host's request.
+    /// Number of pages of the host's request.
     pub pages: u32,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Waiting {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Next {
     pub at: usize,
-    /// Number of writes before the operation in the queue.
+    /// Number of writes before this operation in the queue.
     pub writes: usize,
 }
 
@@ -45,12 +45,12 @@ enum Room {
 }
 
 impl Modern<Units> {
-    /// Queues a write. The scheme assigns a class to its page; the write goes to the queue of the
-    /// die of the page's place, or waits for room.
+    /// Queues a write. The placement scheme assigns a class to the page. The write enters the queue of the die on
+    /// which the page gets its place, or waits for room.
     pub fn write(&mut self, op: PageOp, asked: Asked, now: Time, events: &mut EventQueue) {
         let id = asked.placement.get();
         let to = self.map.device.resolve(id);
-        // Hot pages of the buffer's policy are what id 1 marks (P-23).
+        // Pages that the buffer policy declares hot have the placement id 1 if the host gives none (P-23).
         let id = id.or((op.stream == Stream::Hot).then_some(1));
         let pages = asked.pages.max(1);
         let page = self.map.device.ask(op.lpn, to, id, pages, NEVER);
@@ -83,7 +83,7 @@ impl Modern<Units> {
         written
     }
 
-    /// Counts the collections since `before` that took no time.
+    /// Counts the collections that were executed in no simulated time since `before`.
     fn count_untimed(&mut self, before: Untimed) {
         let after = self.map.device.untimed();
         let blocks = u64::from(self.map.stripes.blocks * self.map.stripes.dies);
@@ -111,8 +111,8 @@ impl Modern<Units> {
         }
     }
 
-    /// Finds the room for a host page. First begins a collection if the group has at most `low`
-    /// free units, as runs without time do.
+    /// Finds room for a host page. If the group has at most `low` free units, first begins a collection, as in a run
+    /// without time.
     fn room(&mut self, page: &PageToPut, now: Time) -> Room {
         let (group, class) = (page.group, page.class);
         if self.map.ideal {
@@ -124,7 +124,8 @@ impl Modern<Units> {
         {
             let device = &mut self.map.device;
             if device.is_low(group) && device.is_awaited(group) {
-                // A unit may be collected once it is programmed.
+                // All units to collect have pages that are not programmed yet. They may be collected when these are
+                // programmed.
                 return Room::After(group);
             }
             return match device.opens(group, class) {
@@ -145,7 +146,7 @@ impl Modern<Units> {
         room.map_or(Room::None, Room::In)
     }
 
-    /// Finds room in another group, if the group of the page's placement id is full (P-8).
+    /// Finds room in another group. Called if the group that the placement id selects is full (P-8).
     #[cold]
     fn room_elsewhere(&mut self, page: &PageToPut, now: Time) -> Room {
         for group in self.map.device.others_by_room(page.group) {
@@ -161,7 +162,7 @@ impl Modern<Units> {
         Room::None
     }
 
-    /// Puts a write into the queue of the die on which its page has its place.
+    /// Assigns the next place to a write, and puts the write into the queue of the die with that place.
     fn put(&mut self, waiting: &Waiting, group: u32, now: Time) {
         if group != waiting.page.group {
             self.map.device.count_redirected();
@@ -175,7 +176,7 @@ impl Modern<Units> {
         self.queue(waiting, die, ppn.0, now);
     }
 
-    /// Completes a write that finds no room, as one that was not written.
+    /// Completes a write that finds no room, as a failed write.
     #[cold]
     fn fail(&mut self, waiting: &Waiting, now: Time) {
         self.stats.writes_failed += 1;
@@ -187,14 +188,14 @@ impl Modern<Units> {
         let mut op = waiting.op;
         let chip = &mut self.chips[die];
         chip.count_arrival(&mut op, now);
-        // Its group has been collecting since it waits.
+        // The group has been collecting for as long as the write has waited, so this time counts as GC.
         op.gc_before -= (now - waiting.since).min(op.gc_before);
         chip.queue.push_back(op);
         self.map.dies[die].waiting.push_back(ppn);
         self.map.woken.push(die as u32);
     }
 
-    /// Places the waiting writes of a group that have room now, in their order.
+    /// Places the waiting writes of a group that now have room, in their order.
     pub(super) fn release(&mut self, group: u32, now: Time) {
         let mut after = None;
         while self.map.groups[group as usize].pages_waiting > 0 {
@@ -225,9 +226,9 @@ impl Modern<Units> {
 
     // ---- programs ----
 
-    /// Returns the next operation of the host that the die can start: the first that is a read, or
-    /// a write whose row no further page will join. A write-back waits for its row to fill at most
-    /// as long as [`Modern::waits_for_writes`] permits; other operations may start in the meantime.
+    /// Returns the next host operation that the die can start. This is the first operation that is a read, or a write
+    /// whose row can receive no further page. A write-back waits for its row to fill, at most for
+    /// `params.program_wait`; other operations may start before it.
     pub(super) fn next_of_host(
         &mut self,
         die: usize,
@@ -293,7 +294,7 @@ impl Modern<Units> {
         self.start(at, now, events);
     }
 
-    /// Takes the waiting writes of a row into a lane.
+    /// Takes the waiting writes of a row from the queue into a lane.
     fn take_row_of(&mut self, at: usize, die: usize, row: u32, now: Time) {
         let (mut i, mut write) = (0, 0);
         while i < WRITES_LOOKED_AT {
@@ -328,7 +329,7 @@ impl Modern<Units> {
         lane.steps.push_back(Step::Transfer(transfer));
     }
 
-    /// Begins the next write of a die while another one programs.
+    /// Begins the next write of a die while another write is being programmed.
     pub(super) fn begin_write_ahead(
         &mut self,
         die: usize,
@@ -336,7 +337,7 @@ impl Modern<Units> {
         now: Time,
         events: &mut EventQueue,
     ) {
-        // The steps of a collection take turns with the host's operations.
+        // The die has a step of a collection to execute, which takes turns with the host's operations.
         if self.has_part(die) {
             return;
         }
@@ -347,7 +348,7 @@ impl Modern<Units> {
         }
     }
 
-    /// Records that an operation of the host has ended on a die.
+    /// Records that a host operation has ended on a die.
     pub fn program_done(&mut self, die: usize, done: &Done, now: Time) {
         if done.op.is_read() {
             return;

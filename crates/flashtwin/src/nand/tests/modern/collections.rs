@@ -70,8 +70,8 @@ fn continued_collections_equal_general_ones() {
     }
 }
 
-/// Returns a worn die of 80 blocks that collects at 10 % free blocks. Tests may add a higher
-/// watermark for idle times.
+/// Returns a worn die of 80 blocks that collects at 10 % free blocks. `overrides` may add a higher watermark for idle
+/// times.
 fn worn(overrides: &[(&str, &str)]) -> Bench {
     let mut all = vec![
         ("geometry.chips", "1"),
@@ -100,12 +100,12 @@ fn idle_collection_has_a_watermark_of_its_own() {
 
 #[test]
 fn a_write_passes_between_two_moves_while_there_is_room() {
-    // A move: 25 + 2 x 102.4 + 200.
+    // Duration of a move: 25 + 2 x 102.4 + 200 us.
     let (one_move, write) = (us(429.8), us(302.4));
     for (preemptible, at_most) in [("false", us(1e6)), ("true", one_move + write)] {
         let mut bench = worn(&[("gc.idle_percent", "15"), ("gc.preemptible", preemptible)]);
         bench.at(0.0, HostRead, 1);
-        // Until the free blocks are above the ordinary watermark and a block is half moved.
+        // Run until the free blocks are above the watermark for busy times, and a block is half moved.
         while bench.nand.ftl().pool(0).free <= 10 {
             bench.step();
         }
@@ -128,8 +128,8 @@ fn a_write_passes_between_two_moves_while_there_is_room() {
     }
 }
 
-/// At the watermark, host writes alternate with the moves of a collection. No write waits for a whole block, about as
-/// many pages are moved as if writes waited, and at least 6 blocks stay free.
+/// At the watermark, host writes alternate with the moves of a collection. No write waits for the collection of a
+/// whole block. The number of moved pages is about the same as if writes waited. At least 6 blocks stay free.
 #[test]
 fn at_the_watermark_writes_pass_in_step_with_the_moves() {
     let mut moves = Vec::new();
@@ -143,7 +143,7 @@ fn at_the_watermark_writes_pass_in_step_with_the_moves() {
                 bench.step();
             }
             for (at, done) in bench.done.drain(..) {
-                // The die is filled, but not worn, when it begins.
+                // At the beginning, the die is filled, but not worn.
                 if written > 10_000 {
                     longest = longest.max(at - done.op.enqueued);
                     least_free = least_free.min(bench.nand.ftl().pool(0).free);
@@ -160,8 +160,8 @@ fn at_the_watermark_writes_pass_in_step_with_the_moves() {
 }
 
 /// All host writes are hot, and moved pages go to the cold open block. A collection thus adds room only to the cold
-/// open block. If the watermark counts free blocks, a write waits for several collections in a row; if it counts free
-/// pages, for about one.
+/// open block. If the watermark counts free blocks, a write waits for several collections in succession. If it counts
+/// free pages, a write waits for about one.
 #[test]
 fn room_counted_in_pages_is_there_when_a_second_block_needs_it() {
     let mut ends = Vec::new();
@@ -173,7 +173,7 @@ fn room_counted_in_pages_is_there_when_a_second_block_needs_it() {
             bench.enqueue_page(lpn, Destage, Stream::Hot);
             while bench.step() {}
             let erases = bench.nand.stats().count(Cause::Erase);
-            // The die is filled, but not worn, when it begins.
+            // At the beginning, the die is filled, but not worn.
             if written > 10_000 {
                 most = most.max(erases - erased);
                 least_free = least_free.min(bench.nand.ftl().pool(0).free);
@@ -197,7 +197,7 @@ fn room_counted_in_pages_is_there_when_a_second_block_needs_it() {
     assert!(of_pages.abs_diff(erases) < erases / 20, "{ends:?} erases");
 }
 
-/// A preemptible collection keeps the room that it needs, however many writes arrive.
+/// A preemptible collection keeps the room that it needs, whatever number of writes arrives.
 #[test]
 fn a_preemptible_collection_ends_before_the_room_does() {
     let mut bench = worn(&[("gc.idle_percent", "15"), ("gc.preemptible", "true")]);
@@ -215,8 +215,7 @@ fn a_preemptible_collection_ends_before_the_room_does() {
     assert_eq!(bench.nand.stats().writes_failed, 0);
 }
 
-/// Returns a die of 80 blocks, of which four may be in SLC mode. A block holds 16 pages, or 5 in
-/// SLC mode.
+/// Returns a die of 80 blocks, four of which may be in SLC mode. A block has 16 pages, or 5 in SLC mode.
 pub(super) fn cached(overrides: &[(&str, &str)]) -> Bench {
     let mut all = vec![
         ("nand.cell", "tlc"),
@@ -258,7 +257,7 @@ fn writes_fill_the_cache_and_then_pass_it_by_and_an_idle_die_folds() {
         }
         assert_eq!(bench.done.pop().unwrap().0, us(at), "page {lpn}");
     }
-    // Four blocks one after the other: five moves and an erase each.
+    // Four blocks are folded one after the other. Each takes five moves and an erase.
     while bench.step() {}
     let fold = 5.0 * (10.0 + 2.0 * 102.4 + 600.0) + 1_500.0;
     assert_eq!(bench.now, us(at + 5_000.0 + 4.0 * fold));
@@ -267,7 +266,7 @@ fn writes_fill_the_cache_and_then_pass_it_by_and_an_idle_die_folds() {
     assert_eq!(stats.count(Cause::GcMove), 0);
     assert_eq!(stats.count(Cause::Erase), 4);
     assert_eq!(slc_blocks(&bench), []);
-    // 21 pages in blocks of 16, the first of which was open.
+    // 21 pages are in blocks of 16 pages, the first of which was open already.
     assert_eq!(bench.nand.ftl().pool(0).free, free - 1);
     bench.nand.ftl().check().unwrap();
 }
@@ -297,7 +296,7 @@ fn a_write_passes_between_two_moves_of_a_fold() {
 }
 
 /// The number of free pages equals the difference between erased and programmed pages, in whichever modes the blocks
-/// were written. No page is lost when the SLC cache is folded because free blocks are short.
+/// were written. No page is lost when the SLC cache is folded because free blocks are scarce.
 #[test]
 fn pages_are_conserved_with_a_cache() {
     let mut bench = cached(&[
@@ -314,7 +313,7 @@ fn pages_are_conserved_with_a_cache() {
     let (before, mapped) = (free(&bench), bench.nand.ftl().pages_mapped());
     let (mut in_mode, mut opened, mut most) = (vec![], 0, 0);
     for round in 0..4_000 {
-        // Bursts, and rests of different lengths.
+        // Write bursts, with rests of different lengths in between.
         let burst = if round % 400 < 100 { 30 } else { 4 };
         for _ in 0..bench.rng.below(burst) {
             let (_, lpn) = bench.draw_page();
@@ -363,7 +362,7 @@ fn a_saved_cache_is_read_back_and_a_damaged_one_refused() {
     let again = load(&state).unwrap();
     assert_eq!(again.oldest_slc(0), bench.nand.ftl().oldest_slc(0));
     assert!((0..80).all(|b| again.is_slc(b) == in_mode.contains(&b)));
-    // The bits are at the end: of a full block in SLC mode, and of a free one.
+    // The mode bits are at the end of the state. Set the bit of a full block, and of a free block.
     let words = state.len() - 16;
     for block in [0, 79] {
         let mut damaged = state.clone();
@@ -372,6 +371,6 @@ fn a_saved_cache_is_read_back_and_a_damaged_one_refused() {
     }
     let without: Vec<u8> = state[..words].into();
     assert!(load(&without).is_err(), "hot frontiers of another kind");
-    // A state of one stream has no cache yet.
+    // A state of a device with one stream has no SLC cache.
     assert!(load(&state[..words - 8]).is_ok());
 }

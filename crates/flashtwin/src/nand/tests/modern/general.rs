@@ -1,5 +1,5 @@
-//! Fast paths against the general path: random operations end at the same instants, and leave the same map and
-//! counts.
+//! Compares fast paths with the general path: random operations must end at the same instants, and lead to the same
+//! map and the same counts.
 
 use super::*;
 
@@ -57,7 +57,7 @@ fn usual_operations_do_what_all_do() {
         general.nand.set_log(true);
         let mut rng = Rng::new(seed as u64);
         for _ in 0..2_000 {
-            // Dies are idle at times, and have a queue at others.
+            // In some rounds no operation is queued, so dies are idle at times. In others, a queue forms.
             for _ in 0..rng.below(2) * rng.below(9) {
                 usual.enqueue(7);
                 general.enqueue(7);

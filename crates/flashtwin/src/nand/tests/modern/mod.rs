@@ -62,7 +62,7 @@ fn a_read_suspends_a_program() {
     let mut bench = die(&[("nand.suspend", "true")]);
     bench.at(0.0, Destage, 1);
     bench.at(150.0, HostRead, 2);
-    // 20 us to suspend, then 20 us to resume, with 152.4 us of the program left.
+    // 20 us to suspend and, after the read, 20 us to resume. 152.4 us of the program are left.
     let rest = 20.0 + 25.0 + 102.4 + 20.0 + 152.4;
     assert_eq!(bench.nand.drain_time(0, true, bench.now), us(rest));
     bench.ends(&[(2, 297.4), (1, 150.0 + rest)]);
@@ -108,8 +108,8 @@ fn a_suspension_ends_when_enough_reads_have_passed() {
     bench.at(0.0, Destage, 1);
     bench.at(150.0, HostRead, 2);
     bench.at(160.0, HostRead, 3);
-    // The second read causes no further suspension. A third read, after the program has resumed, may not suspend it
-    // again.
+    // The second read arrives during the suspension. A third read, which arrives after the program has resumed, may
+    // not suspend the program again.
     bench.at(450.0, HostRead, 4);
     bench.ends(&[(2, 297.4), (3, 424.8), (1, 597.2), (4, 597.2 + 127.4)]);
 }
@@ -120,7 +120,8 @@ fn a_program_suspended_twice_keeps_what_was_left() {
     bench.at(0.0, Destage, 1);
     bench.at(150.0, HostRead, 2);
     bench.at(330.0, HostRead, 3);
-    // The program resumed at 297.4 and would have ended at 469.8: 139.8 are left.
+    // The program resumed at 297.4 us and would have ended at 469.8 us, so 139.8 us are left at the second
+    // suspension.
     let second = 330.0 + 20.0 + 127.4;
     bench.ends(&[(2, 297.4), (3, second), (1, second + 20.0 + 139.8)]);
 }
@@ -142,7 +143,7 @@ fn page_types_take_turns_along_a_block() {
         bench.at(at, Destage, 7);
         bench.ends(&[(7, at + took + 102.4)]);
     }
-    // The last written page is of the lowest type; its old place does not matter.
+    // The page that was written last is of the lowest type. Where the page was before does not matter.
     let at = bench.now.as_us();
     bench.at(at, HostRead, 7);
     bench.ends(&[(7, at + 50.0 + 102.4)]);
@@ -154,7 +155,7 @@ fn planes_program_at_once_what_waits() {
     for lpn in 0..6 {
         bench.at(0.0, Destage, lpn);
     }
-    // The first program finds an idle die. Three more fill its row, and the others begin the next row.
+    // The first program finds the die idle. Three more pages fill its row, and the others begin the next row.
     let second = 302.4 + 3.0 * 102.4 + 200.0;
     let third = second + 2.0 * 102.4 + 200.0;
     let ends = [302.4, second, second, second, third, third];
@@ -215,12 +216,12 @@ fn the_data_of_the_next_program_cross_while_the_array_programs() {
         bench.at(0.0, Destage, lpn);
     }
     bench.ends(&[(1, 302.4), (2, 502.4), (3, 702.4)]);
-    // Of a row of two planes, both pages.
+    // A program writes both pages of a row of two planes.
     let mut bench = die(&[("nand.cached_commands", "true"), ("nand.multi_plane", "2")]);
     for lpn in 1..6 {
         bench.at(0.0, Destage, lpn);
     }
-    // The second page fills the row of the first. The data of the two pages after it take longer to transfer than its
+    // The second page fills the row of the first. The transfer of the two pages after it takes longer than its
     // program.
     let row = 302.4 + 204.8 + 200.0;
     bench.ends(&[(1, 302.4), (2, 502.4), (3, row), (4, row), (5, row + 200.0)]);
@@ -233,7 +234,7 @@ fn the_next_read_begins_while_the_last_crosses() {
         bench.at(0.0, HostRead, lpn);
     }
     bench.ends(&[(1, 127.4), (2, 229.8), (3, 332.2)]);
-    // Where the array is what takes longest, it never waits.
+    // If the array is the bottleneck, the array never waits.
     let mut bench = die(&[("nand.cached_commands", "true"), ("timing.read_us", "300")]);
     for lpn in 1..4 {
         bench.at(0.0, HostRead, lpn);
@@ -248,14 +249,14 @@ fn a_program_whose_data_are_there_lets_reads_pass() {
     for lpn in [1, 2] {
         bench.at(0.0, Destage, lpn);
     }
-    // The data of the second program cross the channel, so the first program is not suspended.
+    // The data of the second program are crossing the channel, so the first program is not suspended.
     bench.at(150.0, HostRead, 3);
     assert_eq!(
         bench.nand.drain_time(0, true, bench.now),
         us(152.4 + 54.8 + 200.0 + 127.4)
     );
     bench.ends(&[(1, 302.4), (3, 429.8), (2, 629.8)]);
-    // Once they are there, it is.
+    // If the data have crossed the channel already, the first program is suspended.
     let mut bench = die(&cached);
     for lpn in [1, 2] {
         bench.at(0.0, Destage, lpn);
@@ -265,8 +266,8 @@ fn a_program_whose_data_are_there_lets_reads_pass() {
     bench.ends(&[(3, 377.4), (1, first), (2, first + 200.0)]);
 }
 
-/// Every operation completes once, under random reads and writes with cached commands, with and
-/// without suspension.
+/// Under random reads and writes with cached commands, every operation completes exactly once, with suspension and
+/// without.
 #[test]
 fn all_that_begins_ahead_ends_once() {
     for suspend in ["true", "false"] {
@@ -315,7 +316,7 @@ fn a_flash_page_is_read_once_for_all_its_pages() {
     bench.ends(&[(9, 76.2), (2, 152.4), (3, 203.6), (4, 279.8)]);
 }
 
-/// A flash page of an independently reading plane is read once: all its pages are on one plane.
+/// If planes read independently, a flash page is read once, because all its pages are on one plane.
 #[test]
 fn a_flash_page_of_an_independent_plane_is_read_once() {
     let mut bench = die(&[

@@ -1,5 +1,5 @@
-//! Writing by units: the tables equal those of a device without time, whatever the chips do; every
-//! page is programmed once, where the map has it; and collections end.
+//! Writing by units: the tables equal those of a device without time, whatever the chips do. Every page is programmed
+//! once, at the place that the map has. Collections end.
 
 use std::collections::HashMap;
 
@@ -165,7 +165,7 @@ impl Bench {
     }
 }
 
-/// Devices of all shapes that matter to the placement of rows.
+/// Devices of all shapes on which the placement of rows depends.
 const SHAPES: [&[(&str, &str)]; 8] = [
     &[],
     &[("gc.preemptible", "true")],
@@ -249,10 +249,9 @@ fn every_write_is_programmed_once_and_nothing_waits_for_ever() {
     }
 }
 
-/// If no write passes a collection, collections begin only at the watermark, and each group has one
-/// die, the tables go through the same states as those of a device without time. (Several dies
-/// would move their parts of a unit at the same time, so that the moved pages would be in another
-/// order.)
+/// The tables go through the same states as those of a device without time under three conditions: no write passes a
+/// collection, collections begin only at the watermark, and each group has one die. (Several dies would move their
+/// parts of a unit at the same time, so the order of the moved pages would differ.)
 #[test]
 fn tables_are_those_of_the_device_without_time() {
     let one_die = [
@@ -278,9 +277,9 @@ fn tables_are_those_of_the_device_without_time() {
             let mut bench = Bench::new(&spec, seed);
             for _ in 0..4_000 {
                 let lpn = Lpn(bench.rng.below(bench.logical) as u32);
-                // An invalid id counts as no id. A page without an id goes to the group with the
-                // most room, which depends on the writes that wait; so does the order of two writes
-                // of one page to different groups.
+                // An invalid id counts as no id. A page without an id goes to the group with the most room, which
+                // depends on the writes that wait. The order of two writes of one page to different groups depends on
+                // them, too. Ids are therefore always valid if there are several groups.
                 let id = match spec.placement.as_ref().unwrap().groups {
                     1 => (bench.rng.below(5) > 0).then(|| bench.rng.below(HANDLES + 1) as u16),
                     _ => Some((u64::from(lpn.0 % 4) << 14 | bench.rng.below(HANDLES)) as u16),
@@ -290,12 +289,13 @@ fn tables_are_those_of_the_device_without_time() {
                 for _ in 0..bench.rng.below(12) {
                     bench.step();
                 }
-                // At a depth, units wait for their programs, and are no victims meanwhile.
+                // With several writes in flight, units are no victims until their programs have ended.
                 while bench.awaited.values().sum::<u32>() > 20 && bench.step() {}
             }
             bench.settle();
             let reports = [bench.device().report(), twin.report()];
-            // Ages are pages that the host wrote to any group, and groups wait for each other no more.
+            // Ages count pages that the host wrote to any group. At several groups they can differ, because groups do
+            // not wait for each other.
             let reports = reports.map(|mut report| {
                 if spec.placement.as_ref().unwrap().groups > 1 {
                     report
@@ -344,7 +344,7 @@ fn saved_state_continues_alike() {
                 bytes
             };
             assert!(state(&again) == state(&bench), "{overrides:?}");
-            // Damaged states are refused, or are consistent ones.
+            // A damaged state must either be refused, or be consistent.
             for _ in 0..200 {
                 let mut bytes = saved.clone();
                 let at = bench.rng.below(bytes.len() as u64) as usize;
@@ -362,7 +362,7 @@ fn saved_state_continues_alike() {
     }
 }
 
-/// A row that waits for more pages of its class does not hold up a full row of another class behind it.
+/// A row that waits for more pages of its class does not delay a full row of another class behind it.
 #[test]
 fn a_full_row_passes_one_that_waits() {
     let wait = Time::from_ms(5);

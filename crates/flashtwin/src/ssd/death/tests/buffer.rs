@@ -1,9 +1,9 @@
-//! Buffered contents for dead dies: parts of lost pages, and writes that find no room.
+//! Buffered contents of pages of dead dies: parts of lost pages, and writes that find no room.
 
 use super::*;
 use crate::nand::Cause;
 
-/// Fills a buffer of 16 pages with pages other than `page`, by reading them.
+/// Evicts `page` from a buffer of 16 pages by reading other pages.
 fn push_out(ssd: &mut Ssd, page: u64) {
     for other in 0..16 {
         read(ssd, (page + 1 + other) % pages(ssd));
@@ -16,8 +16,8 @@ fn ended(ssd: &mut Ssd, tag: u64) -> Status {
     done.find(|done| done.tag == tag).unwrap().status
 }
 
-/// Acknowledged writes cannot reach flash. A waiting flush or forced write fails; if none waits, the next flush
-/// fails, once.
+/// Acknowledged writes cannot reach flash. If a flush or forced write waits, it fails. If none waits, the next flush
+/// fails, and only this one.
 #[test]
 fn flush_fails_once_after_loss_of_acknowledged_writes() {
     let none_lives = |more: &[(&str, &str)]| {
@@ -36,7 +36,7 @@ fn flush_fails_once_after_loss_of_acknowledged_writes() {
     assert_eq!(forced(&mut ssd, 0, 2 * PAGE), Status::ReadOnly);
     assert_eq!(ssd.flash_report().pages_lost, 2);
     assert_eq!(flush(&mut ssd), Status::Ok);
-    // Several pages, one of which is written again.
+    // Several pages are written, one of them twice.
     let mut ssd = none_lives(&[]);
     for page in 0..7 {
         submit(&mut ssd, Op::Write, page * PAGE, PAGE, page);
@@ -48,7 +48,7 @@ fn flush_fails_once_after_loss_of_acknowledged_writes() {
     submit(&mut ssd, Op::Write, 0, 512, 101);
     run(&mut ssd);
     assert_eq!(ended(&mut ssd, 100), Status::ReadOnly);
-    // Nothing waits when it is refused.
+    // No flush or forced write waits when the write-back is refused.
     for protected in ["false", "true"] {
         let mut ssd = none_lives(&[("buffer.power_loss_protection", protected)]);
         assert_eq!(one(&mut ssd, Op::Write, 0, PAGE), Status::Ok);
@@ -60,7 +60,7 @@ fn flush_fails_once_after_loss_of_acknowledged_writes() {
     }
 }
 
-/// Returns a device with a buffer whose die 2 is dead, and a page that was on this die.
+/// Returns a device with a buffer and a dead die 2, and a page that was on this die.
 fn device_and_lost_page(more: &[(&str, &str)]) -> (Ssd, u64) {
     let mut ssd = device(more);
     ssd.kill_die(2).unwrap();
@@ -72,15 +72,15 @@ fn sector(ssd: &mut Ssd, op: Op, page: u64, sector: u64) -> Status {
     one(ssd, op, page * PAGE + 512 * sector, 512)
 }
 
-/// Processes events until `fills` reads that fill pages have begun.
+/// Processes events until `fills` reads have begun that fill pages of the buffer.
 fn until_filling(ssd: &mut Ssd, fills: u64) {
     while ssd.flash_report().flash.count(Cause::Fill) < fills {
         assert!(ssd.step(), "nothing is read");
     }
 }
 
-/// A part of a lost page is written while a read of the page, for its write-back or for the host, is running in vain.
-/// The parts that were not written stay lost.
+/// A part of a lost page is written while a read of the page is running, for its write-back or for the host. The read
+/// fails, and the parts that were not written stay lost.
 #[test]
 fn a_write_during_the_read_of_a_lost_page_brings_nothing_back() {
     for (more, first) in [
@@ -102,7 +102,7 @@ fn a_write_during_the_read_of_a_lost_page_brings_nothing_back() {
         }
         until_filling(&mut ssd, 1);
         submit(&mut ssd, Op::Write, page * PAGE + 1024, 512, 99);
-        // It is not there yet, whatever asks first.
+        // The part is not in the buffer yet, so both reads fail.
         submit(&mut ssd, Op::Read, page * PAGE + 2048, 512, 100);
         run(&mut ssd);
         assert_eq!(ended(&mut ssd, 99), Status::Ok, "{more:?}");
@@ -122,7 +122,7 @@ fn a_write_during_the_read_of_a_lost_page_brings_nothing_back() {
     }
 }
 
-/// A read of the lost part of a page fails, and the part that was written stays.
+/// A read of the lost part of a page fails. The part that was written stays.
 #[test]
 fn a_read_of_what_is_lost_leaves_what_was_written() {
     let (mut ssd, page) = device_and_lost_page(&[]);
@@ -131,7 +131,7 @@ fn a_read_of_what_is_lost_leaves_what_was_written() {
     assert_eq!(sector(&mut ssd, Op::Read, page, 0), Status::Ok);
     assert_eq!(ssd.flash_report().pages_lost, 0);
     assert_eq!(ssd.power_cut().lost, [Lpn(page as u32)]);
-    // With what is missing it is whole.
+    // After its missing part is written, the page is complete.
     let mut whole = ssd.clone();
     let rest = one(&mut whole, Op::Write, page * PAGE + 512, PAGE - 512);
     assert_eq!((rest, flush(&mut whole)), (Status::Ok, Status::Ok));
@@ -142,7 +142,7 @@ fn a_read_of_what_is_lost_leaves_what_was_written() {
     assert_eq!(sector(&mut ssd, Op::Read, page, 0), Status::Failed);
 }
 
-/// The page is evicted on its own. The next flush or forced write fails because of the loss, once.
+/// The page is evicted. Because of the loss, the next flush or forced write fails, and only this one.
 #[test]
 fn flush_or_forced_write_fails_once_after_a_part_is_lost() {
     for is_forced in [false, true] {
@@ -161,7 +161,7 @@ fn flush_or_forced_write_fails_once_after_a_part_is_lost() {
     }
 }
 
-/// In a power loss, protected memory is written to flash; contents that cannot be written are lost.
+/// After a power loss, protected memory is written to flash. Contents that cannot be written are lost.
 #[test]
 fn a_cut_names_what_protected_memory_cannot_write() {
     let (mut ssd, page) = device_and_lost_page(&[("buffer.power_loss_protection", "true")]);
@@ -175,7 +175,7 @@ fn a_cut_names_what_protected_memory_cannot_write() {
     assert_eq!(ssd.cut_power(u64::MAX).unwrap().lost, []);
 }
 
-/// Unwritten sectors of a lost page can never be read, under random requests and any policy.
+/// Under random requests and any policy, unwritten sectors of a lost page can never be read.
 #[test]
 fn unwritten_sectors_of_a_lost_page_are_never_read() {
     for (i, more) in [
@@ -234,7 +234,7 @@ fn never_read(more: &[(&str, &str)], seed: u64) {
             _ => submit(&mut ssd, op, first * PAGE + at * 512, sectors * 512, tag),
         }
         for done in ssd.completions().drain(..) {
-            // What is requested may be written before the response.
+            // Sectors that a read requests may be written before the read completes.
             if let Some(lacking) = &asked[done.tag as usize] {
                 let still = lacking.iter().any(|&at| !written[at as usize]);
                 let is_read = done.status == Status::Ok;
@@ -254,7 +254,7 @@ fn never_read(more: &[(&str, &str)], seed: u64) {
     }
 }
 
-/// Policies that avoid chips in or near collection treat a dead die as one that never collects.
+/// Policies that avoid chips in GC, or chips close to it, treat a dead die as one that never collects.
 #[test]
 fn pages_of_a_dead_die_leave_like_others() {
     let mut stay = Vec::new();

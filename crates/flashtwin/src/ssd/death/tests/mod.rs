@@ -1,4 +1,5 @@
-//! A die dies under random requests: its contents are lost, all other contents stay, and each request completes once.
+//! A die fails under random requests. Its contents are lost, all other contents stay, and each request completes
+//! once.
 
 mod buffer;
 
@@ -63,12 +64,12 @@ fn run(ssd: &mut Ssd) {
     ssd.check().unwrap();
 }
 
-/// Executes one request, with no other in flight, and returns its status.
+/// Executes one request while no other is in flight. Returns its status.
 fn one(ssd: &mut Ssd, op: Op, offset: u64, bytes: u64) -> Status {
     alone(ssd, op, offset, bytes, 1)
 }
 
-/// Performs a forced write alone on the device.
+/// Executes a forced write while no other request is in flight. Returns its status.
 fn forced(ssd: &mut Ssd, offset: u64, bytes: u64) -> Status {
     alone(ssd, Op::Write, offset, bytes, 7)
 }
@@ -93,7 +94,7 @@ fn lies_on(ssd: &Ssd, page: u64, die: u32) -> bool {
         .is_some_and(|unit| u32::from(unit.0) == die)
 }
 
-/// Reads every page with an empty buffer and returns the pages that fail, which are those on the die.
+/// Reads every page with an empty buffer. Returns the pages that fail, which must be those on the die.
 fn lost(ssd: &mut Ssd, die: u32) -> Vec<u64> {
     let mut lost = Vec::new();
     for page in 0..pages(ssd) {
@@ -195,7 +196,7 @@ fn check_one_death(more: &[(&str, &str)], seed: u64) {
     }
     assert!(ended.iter().all(|&ended| ended), "{more:?}");
     assert!(failed > 0, "{more:?}: nobody met the dead die");
-    // What was written whole since then is elsewhere.
+    // Pages that were written as a whole after the failure are on other dies.
     ssd.shut_down(u64::MAX);
     for page in whole.drain(before as usize..).flatten().flatten() {
         assert!(!lies_on(&ssd, page, die), "{more:?}: page {page}");
@@ -205,7 +206,8 @@ fn check_one_death(more: &[(&str, &str)], seed: u64) {
     let gone = lost(&mut ssd, die);
     assert!(!gone.is_empty() && ssd.collect(Some(die)).is_err());
     assert_eq!(ssd.collect(None), Ok(DIES - 1));
-    // Lost pages are lost again after a stop. They can be read after they are written, and are zero after a trim.
+    // Lost pages are still lost after the device is saved and loaded. They can be read after they are written, and
+    // are zero after a trim.
     let mut saved = Vec::new();
     run(&mut ssd);
     ssd.save_state(&mut saved).unwrap();
@@ -232,8 +234,8 @@ fn check_one_death(more: &[(&str, &str)], seed: u64) {
     }
 }
 
-/// A die dies at each possible instant. Its running and waiting programs are done on other dies. Reads fail, after
-/// the usual time of a read: 54 us, and 9.0112 us on the channel.
+/// A die fails at each possible instant. Its running and waiting programs are executed on other dies. Reads fail
+/// after the usual time of a read: 54 us, and 9.0112 us on the channel.
 #[test]
 fn operations_on_a_dying_die_end() {
     let mut again = 0;
@@ -288,7 +290,7 @@ fn operations_on_a_dying_die_end() {
     assert!(again > 0, "no die died under a program");
 }
 
-/// A repeated program is passed on to further dies if a die has no room.
+/// If a die has no room for a repeated program, the program is passed on to further dies.
 #[test]
 fn repeated_programs_use_dies_with_room() {
     for (full, room) in [(&[0][..], true), (&[0, 2], true), (&[0, 2, 3], false)] {
@@ -301,7 +303,7 @@ fn repeated_programs_use_dies_with_room() {
             assert!(ssd.step());
         }
         assert!(lies_on(&ssd, 0, 1));
-        // These pages are on the die that will be dead, so that no page becomes invalid elsewhere.
+        // These pages are on the die that will be dead, so no page on another die becomes invalid.
         for &die in full {
             let mut others = (1..pages(&ssd) as u32).map(Lpn);
             while others.any(|lpn| {
@@ -317,7 +319,7 @@ fn repeated_programs_use_dies_with_room() {
         assert_eq!(ssd.is_read_only(), !room);
         let again = ssd.flash_report().flash.programs_again;
         assert_eq!(again, u64::from(room));
-        // The program was done where it cannot be read, and the old copy is invalid.
+        // The program was executed on a die that cannot be read, and the old copy is invalid.
         assert_eq!(
             read(&mut ssd, 0),
             if room { Status::Ok } else { Status::Failed }
@@ -325,7 +327,8 @@ fn repeated_programs_use_dies_with_room() {
     }
 }
 
-/// Only programs that a dead die had begun are passed on. Any other program without room ends the life of the device.
+/// Only programs that had begun on a dead die are passed on. If any other program finds no room, the device reaches
+/// its end of life.
 #[test]
 fn a_write_that_finds_no_room_is_not_passed_on() {
     let mut ssd = device(&[("buffer", "none"), ("geometry.reserve_percent", "20")]);
@@ -340,8 +343,8 @@ fn a_write_that_finds_no_room_is_not_passed_on() {
     assert_eq!(status, Status::ReadOnly);
 }
 
-/// A write of part of a lost page. Without a buffer it is refused. A buffer accepts it, notices the loss at the
-/// write-back, and the next flush fails.
+/// A part of a lost page is written. Without a buffer, the write is refused. A buffer accepts the write and detects
+/// the loss at the write-back; the next flush then fails.
 #[test]
 fn a_part_of_a_lost_page_is_lost_with_it() {
     for more in [&[("buffer", "none"), ("ftl.partial", "sectors")][..], &[]] {
@@ -368,8 +371,8 @@ fn a_part_of_a_lost_page_is_lost_with_it() {
     }
 }
 
-/// If too few blocks are left, the device reaches its end of life: writes are refused, and surviving pages can be
-/// read.
+/// If too few blocks are left, the device reaches its end of life: writes are refused, and pages that are not lost
+/// can still be read.
 #[test]
 fn too_little_room_is_the_end_of_writing() {
     for more in [&[("buffer", "none")][..], &[]] {
