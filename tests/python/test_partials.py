@@ -47,7 +47,7 @@ def dead():
 
 
 def partial(path, pid, number=0):
-    """Return the name of an incomplete file of a process."""
+    """Return the path of the incomplete file in which process `pid` writes the output `path`."""
     return path.with_name(f".{path.name}.flashtwin-{pid}-{number:016x}.partial")
 
 

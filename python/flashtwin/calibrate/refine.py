@@ -400,7 +400,10 @@ class Refinement:
         return frozenset(doubtful)
 
     def _updated(self, jacobian: Array, step: Array, before: Figures) -> Array:
-        """Return the sensitivities, updated so that they explain the errors after a step."""
+        """Return the sensitivities, updated by Broyden's method.
+
+        The updated sensitivities give the change of the errors that a step has caused.
+        """
         numpy = self._numpy
         change = [self._errors.get(figure, 0.0) - before.get(figure, 0.0) for figure in self._figures]
         surprise = numpy.array(change) - jacobian @ step

@@ -80,7 +80,7 @@ examples:
   flashtwin placement waf zipf:theta=0.9,write=1 --device warp-a2 --scale 64 --schemes none,gc,sepbit
 
 A rule is named with its scope behind @. Parameters follow a colon: greedy@noisy:quota=optimal. A class of
-your own is FILE.py:CLASS. Sizes come from the device, of which a block of every die is a unit, or from
+your own is FILE.py:CLASS. Sizes come from the device, where a unit is a block of every die, or from
 {", ".join(DEVICES)}; --scale divides the pages of a unit and the logical pages.
 """,
         command=waf,

@@ -17,9 +17,9 @@ pub(crate) struct Levelling {
 /// of 1/10 000.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WearAware {
-    /// A victim with less life left receives the coldest data.
+    /// A victim with less life left than this is collected, and then receives the data of the coldest block of its pool.
     pub migrate_below: u32,
-    /// A victim with less life left may be skipped.
+    /// A victim with less life left than this may be skipped.
     pub limit_below: u32,
 }
 
@@ -56,7 +56,7 @@ pub(crate) const DYNAMIC: Component = Component {
 };
 pub(crate) const STATIC: Component = Component {
     name: "static",
-    line: "also, a block far behind in erases is collected whatever it holds",
+    line: "as `dynamic`; in addition, a block with far fewer erases than the others is collected even if all its pages are live",
     parameters: Behind::ROWS,
 };
 /// The reference's cleaning policy 3 (D-99).

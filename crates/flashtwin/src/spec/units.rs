@@ -37,21 +37,21 @@ section! {
             among schemes(),
             write written(spec);
         handles: String = "placement.handles", Kind::Text, Some("\"1\""), PLACED,
-            "Reclaim unit handles: their types with commas between, `ii` (initially isolated: survivors mix) or `pi` (persistently isolated), or a number of handles of type `ii`.", "NVMe flexible data placement";
+            "Types of the reclaim unit handles, separated by commas: `ii` (initially isolated: survivors mix) or `pi` (persistently isolated), or a number of handles of type `ii`.", "NVMe flexible data placement";
         namespace: String = "placement.namespace", Kind::Text, Some("\"all\""), PLACED,
-            "Placement handles of the namespace: the reclaim unit handle of each, with commas between; `all`: every handle, in order. Writes without an id use the first.", "NVMe flexible data placement";
+            "Reclaim unit handles to which the placement handles 0, 1, ... of the namespace refer, separated by commas; `all`: every handle, in order. Writes without an id use the first.", "NVMe flexible data placement";
         groups: u32 = "placement.groups", Kind::Count(1, 65_535), Some("1"), PLACED,
             "Reclaim groups: the dies are split evenly among them, and units do not cross them.", "NVMe flexible data placement";
         group_bits: Option<u32> = "placement.group_bits", Kind::Count(0, 15), OPTIONAL, PLACED,
-            "Highest bits of a placement id that name the group; default: the fewest that do.", "NVMe flexible data placement: RGIF";
+            "Number of the highest bits of a placement id that name the group; default: the fewest that suffice.", "NVMe flexible data placement: RGIF";
         unit_superblocks: u32 = "placement.unit_superblocks", Kind::Count(1, U32), Some("1"), PLACED,
             "Blocks of each die of the group that form a unit.", "NVMe flexible data placement: reclaim units";
         survivors: Option<Survivors> = "placement.survivors", Kind::Choice(Survivors::WORDS), OPTIONAL, PLACED,
-            "Destination of pages that collection moves; default: as the scheme has it. `apart`: units of their own for each isolated class, and others shared by the rest. `same`: the open unit of their class. `shared`: units that all classes share. `next`: the open unit of the next class. `scheme`: the scheme places each page.", "docs/placement.md";
+            "Destination of moved pages; default: that of the scheme. `apart`: units of its own for each isolated class, and shared units for all other classes. `same`: the open unit of their class. `shared`: units that all classes share. `next`: the open unit of the next class. `scheme`: the scheme places each page.", "docs/placement.md";
         closes_at_power_cut: bool = "placement.closes_at_power_cut", Kind::Bool, Some("false"), PLACED,
             "A power loss closes the open units of the host, as event 02h reports.", "NVMe flexible data placement";
         least_gain_percent: f64 = "gc.least_gain_percent", Kind::Percent, Some("0"), PLACED,
-            "Share of a unit's pages that a collection gains at least while more than `low_percent` of the units are free: a fuller victim waits (with `idle_percent` above `low_percent`).", "FEMU: 12.5; docs/placement.md";
+            "While more than `low_percent` of the units are free, units are not collected if less than this share of their pages is invalid. Applies if `idle_percent` is above `low_percent`.", "FEMU: 12.5; docs/placement.md";
         scope: Chosen = "gc.scope", Kind::Choice(&[]), Some("\"global\""), PLACED,
             "Units among which the victim rule chooses.", "docs/placement.md",
             among placement::components(Choice::Scope);

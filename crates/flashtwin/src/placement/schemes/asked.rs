@@ -11,7 +11,7 @@ impl Shipped for Asked {
     const ENTRY: Entry = Entry {
         component: Component {
             name: "asked",
-            line: "as the host or its buffer asks: id 1 is hot, any other page cold",
+            line: "by the request of the host or the buffer: pages with placement id 1 are hot, all others cold",
             parameters: &[],
         },
         source: Some(source(

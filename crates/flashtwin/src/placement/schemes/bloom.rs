@@ -37,9 +37,9 @@ impl Shipped for Bloom {
         source: Option::None,
         provenance: Provenance::Reconstruction,
         rule: &[
-            "A page that the filter has is hot: class 0. Any other is cold, class 1, and is put into the filter, which has 8 \
-             hashes and is emptied once `filter_items` pages have been put into it.",
-            "It does without a buffer what CDA-GC's dispatcher (section 3.2.2) does with one.",
+            "If the filter contains a written page, the page is hot: class 0. Otherwise it is cold, class 1, and is added to the \
+             filter. The filter has 8 hashes and is emptied once `filter_items` pages have been added.",
+            "CDA-GC's dispatcher (section 3.2.2) separates the pages of a buffer in this way; this scheme needs no buffer.",
         ],
     };
 

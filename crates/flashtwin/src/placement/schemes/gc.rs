@@ -11,7 +11,7 @@ impl Shipped for Gc {
     const ENTRY: Entry = Entry {
         component: Component {
             name: "gc",
-            line: "by origin: pages that collection moves are kept apart from those that the host writes",
+            line: "by origin: moved pages are kept apart from pages that the host writes",
             parameters: &[],
         },
         source: Option::None,

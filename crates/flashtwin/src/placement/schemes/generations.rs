@@ -21,14 +21,14 @@ impl Shipped for Generations {
     const ENTRY: Entry = Entry {
         component: Component {
             name: "generations",
-            line: "by the collections that a page has survived",
+            line: "by the number of collections that a page has survived",
             parameters: Parameters::ROWS,
         },
         source: Option::None,
         provenance: Provenance::Original,
         rule: &[
-            "The host's pages are of class 0. A survivor goes to the class after its unit's; those of the last class stay \
-             there.",
+            "The host's pages are of class 0. Each time a page is moved, its class rises by one, up to the last \
+             class.",
         ],
     };
 

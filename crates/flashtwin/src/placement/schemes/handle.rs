@@ -20,10 +20,10 @@ impl Shipped for Handle {
         source: Option::None,
         provenance: Provenance::Original,
         rule: &[
-            "A page is of the class of the handle that its placement id names (NVMe: reclaim unit handle). A write without \
-             an id, or with an invalid one, goes to placement handle 0.",
-            "The handle's type decides where survivors go: those of initially isolated handles (`ii`) share units, those of a \
-             persistently isolated one (`pi`) have units of their own.",
+            "The placement id of a write names a handle (NVMe: reclaim unit handle), which is the class of the page. A write \
+             without an id, or with an invalid id, goes to placement handle 0.",
+            "The type of the handle decides where its survivors go. Survivors of all initially isolated handles (`ii`) share \
+             units. Survivors of a persistently isolated handle (`pi`) have units of their own.",
         ],
     };
 

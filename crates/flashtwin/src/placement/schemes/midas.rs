@@ -291,7 +291,7 @@ impl Shipped for Midas {
     const ENTRY: Entry = Entry {
         component: Component {
             name: "midas",
-            line: "by a chain of groups, which survivors go along, with the sizes that are predicted to move the fewest pages",
+            line: "by a chain of groups that survivors pass through, of the sizes with the fewest predicted moves",
             parameters: Parameters::ROWS,
         },
         source: Some(source(
@@ -303,7 +303,7 @@ impl Shipped for Midas {
         provenance: Provenance::Reconstruction,
         rule: &[
             "The host's pages are of the first class of a chain of at most `groups` classes. A survivor goes to the next \
-             class of the chain; those of the last class stay there.",
+             class of the chain, or stays in the last one.",
             "With the scope `chain`, the oldest unit of a class is collected while the class holds more units than its size; \
              otherwise, the victim rule chooses among the units of the last class.",
             "Once per capacity that the host writes, the sizes are determined anew, from the rate of overwrites by age in a \

@@ -28,9 +28,9 @@ impl Shipped for Oracle {
         source: Option::None,
         provenance: Provenance::Reconstruction,
         rule: &[
-            "A page that is written or trimmed again after r pages of the host is of class floor(log2(r / P)), at least 0 and \
-             below `classes`; P are the pages of a unit. One that is never written again is of the last class. So are \
-             survivors, by what remains.",
+            "If the host writes r pages before it writes or trims the page again, the page is of class floor(log2(r / P)), \
+             limited to the existing classes. P is the number of pages of a unit. A page that is never written again is \
+             of the last class. For a moved page, r counts from its move.",
         ],
     };
 

@@ -29,8 +29,8 @@ impl Shipped for Region {
         source: Option::None,
         provenance: Provenance::Ours,
         rule: &[
-            "Region i has the logical pages from the end of region i - 1 to its own; the last one has the rest. A page is \
-             of its region's class.",
+            "Region i begins where region i - 1 ends; the last region ends with the device. The number of the region is the \
+             class of its pages.",
             "Survivors join the open unit of their region.",
         ],
     };

@@ -28,7 +28,7 @@ impl Shipped for SepBit {
     const ENTRY: Entry = Entry {
         component: Component {
             name: "sepbit",
-            line: "by the inferred time until a page dies, from the life of the copy before",
+            line: "by the expected life of a page, inferred from the life of its previous copy",
             parameters: Parameters::ROWS,
         },
         source: Some(source(
@@ -39,12 +39,13 @@ impl Shipped for SepBit {
         )),
         provenance: Provenance::Original,
         rule: &[
-            "A page of the host is of class 0 if the copy before it lived shorter than the threshold l, else of class 1; a \
-             page written for the first time is of class 1. l is at first infinite.",
-            "A survivor from class 0 is of class 2. Another of age g is of class 3 if g < 4 l, of class 4 if g < 16 l, else \
-             of class 5.",
+            "The life of a copy is the time until the host writes the page again. A page of the host is of class 0 if its \
+             previous copy lived shorter than a threshold l. Otherwise, and at its first write, it is of class 1. \
+             Initially, l is infinite.",
+            "A survivor from class 0 is of class 2. The class of all other survivors depends on their age g, the time since \
+             their last write: class 3 if g < 4 l, class 4 if g < 16 l, otherwise class 5.",
             "After every `sample` erased units of class 0, l is the mean time from their opening to their erase. Times are \
-             pages written by the host. The article's queue of recent writes only saves memory and is not modelled.",
+             counted in pages written by the host. The article's queue of recent writes only saves memory and is not modelled.",
         ],
     };
 

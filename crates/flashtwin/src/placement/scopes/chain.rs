@@ -13,8 +13,8 @@ pub(crate) struct Chain {
 impl Scope for Chain {
     const COMPONENT: Component = Component {
         name: "chain",
-        line: "the oldest unit of the first class that holds more units than its limit; if there is none, all units of the \
-               last class; the scheme sets the limits",
+        line: "the oldest unit of the first class that holds more units than the limit that the scheme sets for it; units of \
+               the last class if no class does",
         parameters: &[],
     };
 

@@ -21,7 +21,7 @@ pub(crate) struct ByHandle {
 impl Scope for ByHandle {
     const COMPONENT: Component = Component {
         name: "handle",
-        line: "units of the handle whose page needs room, its survivors' included",
+        line: "units of the handle whose page needs room, and units of its survivors",
         parameters: Parameters::ROWS,
     };
 

@@ -21,8 +21,8 @@ pub(crate) struct SaveSequential {
 impl Scope for SaveSequential {
     const COMPONENT: Component = Component {
         name: "save-sequential",
-        line: "all units but those that are being overwritten in order and will soon be empty: their dead pages are their \
-               first ones, and the last of these died within `patience` units of host pages",
+        line: "all units except those that the host is overwriting in order, which will soon be empty. In such a unit, exactly \
+               the first pages are invalid, and the last of them became invalid within `patience` units of host pages",
         parameters: Parameters::ROWS,
     };
 

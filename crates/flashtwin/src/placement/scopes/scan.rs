@@ -117,9 +117,9 @@ impl Circle {
 impl Scope for Scan {
     const COMPONENT: Component = Component {
         name: "scan",
-        line: "one unit: the next one of a circle in the order of opening, units of survivors last, with fewer live pages \
-               than a limit, which starts at `live_percent`, rises if `reach_percent` of the units have none, and falls again; with \
-               the scheme `gc`, a reconstruction of SSD-iq's rule of two regions",
+        line: "one unit, found by a scan in the order of opening, with units of survivors last: the next one whose share of \
+               live pages is below a limit. The limit rises if `reach_percent` of the units were scanned in vain, and falls \
+               later. With the scheme `gc`, this is a reconstruction of SSD-iq's rule of two regions",
         parameters: Parameters::ROWS,
     };
 
