@@ -11,7 +11,7 @@ use flashtwin_sim::{
 };
 use flashtwin_workload::GeneratorSpec;
 
-/// Size in bytes of the part after the state: its length, a checksum and an end mark.
+/// Size in bytes of the trailer, which follows the state: the length of the state, a checksum and an end mark.
 const TRAILER_BYTES: usize = 16;
 /// Number of forged states per device.
 const FORGERIES: u64 = 60;

@@ -133,7 +133,7 @@ impl Raid {
         let Place { first, member } = self.io.members.flash_at(resource);
         let (resource, member) = (resource - first as usize, member as usize);
         if F::ALL && self.io.members.lost {
-            // The array has lost data, so no operation waits for its members.
+            // Once the array has lost data, no operation waits for its members, and their events are ignored.
             return self.unit_of_event(member, finished);
         }
         let drive = &mut self.io.members[member].drive;
@@ -332,7 +332,7 @@ impl Raid {
         let clock = &mut Clock { now, events };
         let members = self.io.members.len();
         if resource < members {
-            // The array has lost data, so no operation waits for its members.
+            // Once the array has lost data, no operation waits for its members, and their events are ignored.
             if !self.io.members.lost {
                 self.io.members[resource].alarm.went_off();
                 self.member_event(resource, clock);
