@@ -15,8 +15,8 @@ from flashtwin.calibrate.refine import Journal, Refinement
 from flashtwin.calibrate.results import Results, read_results
 
 CAPACITY = 1 << 30
-#: Figures of the host, measured on the device `instant`. With one request in flight, the median latency is 2 us and the
-#: mean 2.5 us. With two, the mean is 5 us.
+#: Figures of the host, measured on the device `instant`. With one request in flight, the median latency is
+#: 2 us and the mean 2.5 us. With two, the mean is 5 us.
 HOST = {
     "read-size-4k/read.p50_us": 2.0,
     "read-size-4k/read.p99_us": 6.0,

@@ -15,8 +15,8 @@ from .forms import theory_of
 WARN = 0.1
 #: Minimum amount of writes, in capacities of the device, for write amplification to be compared.
 _DRIVE_WRITES_MIN = 1.0
-#: Minimum amount of random writes in the precondition, in capacities of the device (the N of `random:N`). With less, a
-#: run does not start near the steady state.
+#: Minimum amount of random writes in the precondition, in capacities of the device (the N of `random:N`).
+#: With less, a run does not start near the steady state.
 _OVERWRITES_MIN = 4.0
 #: Minimum number of accesses per page of the buffer for hit ratios to be compared.
 _ACCESSES_A_PAGE = 64
