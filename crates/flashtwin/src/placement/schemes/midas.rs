@@ -152,7 +152,7 @@ impl Lives {
     }
 
     /// Ends the epoch, if pages were overwritten: halves all counts, so that earlier epochs count less. While the device
-    /// is filled, few lives end, which says nothing of later ones: the epoch is forgotten.
+    /// is filled, few lives end, so that later ones are unknown: the epoch is forgotten.
     fn end_epoch(&mut self, is_filled: bool) {
         let factor = if is_filled { 0.5 } else { 0.0 };
         for count in self.spent.iter_mut().chain(&mut self.ended) {
