@@ -8,8 +8,8 @@ use crate::units::Lpn;
 parameters! {
     /// Parameters of MiDAS.
     struct Parameters {
-        /// Largest number of groups; each is a class.
-        groups: u32 = Kind::Count(2, 16), "5", "ours";
+        /// Largest number of groups in the chain.
+        classes: u32 = Kind::Count(2, 16), "5", "ours";
     }
 }
 
@@ -302,7 +302,7 @@ impl Shipped for Midas {
         )),
         provenance: Provenance::Reconstruction,
         rule: &[
-            "The host's pages are of the first class of a chain of at most `groups` classes. A survivor goes to the next \
+            "The host's pages are of the first class of a chain of at most `classes` classes. A survivor goes to the next \
              class of the chain, or stays in the last one.",
             "With the scope `chain`, the oldest unit of a class is collected while the class holds more units than its size; \
              otherwise, the victim rule chooses among the units of the last class.",
@@ -316,8 +316,8 @@ impl Shipped for Midas {
     };
 
     fn new(settings: &Settings, device: &Device) -> Result<Midas, String> {
-        let Parameters { groups } = Parameters::of(settings);
-        let groups = groups as usize;
+        let Parameters { classes } = Parameters::of(settings);
+        let groups = classes as usize;
         Ok(Midas {
             groups,
             device: *device,
