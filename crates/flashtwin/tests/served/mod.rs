@@ -3,6 +3,7 @@
 
 mod collect;
 mod policy;
+mod settings;
 mod slow;
 
 use flashtwin::spec::{builtin, builtin_array};
