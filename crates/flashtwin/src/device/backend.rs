@@ -61,7 +61,7 @@ pub(crate) mod sealed {
         /// Returns the name of the copy of the back end's code that is in use. `plain_front` is whether the front end
         /// is a plain one.
         fn path(&self, plain_front: bool) -> &'static str;
-        /// Informs the compiler that the back end is of this kind.
+        /// Informs the compiler that [`Work::kind`] returns `kind`.
         ///
         /// # Safety
         /// [`Work::kind`] must be `kind`.
@@ -71,8 +71,8 @@ pub(crate) mod sealed {
         fn resources(&self) -> usize;
         /// Returns the unit to which a write of the page goes.
         fn unit_for_write(&mut self, lpn: Lpn) -> u32;
-        /// Returns the unit to which copies of the page are written. Returns [`NO_HOME`] if there may be several such
-        /// units.
+        /// Returns the only unit to which copies of the page can be written. Returns [`NO_HOME`] if copies can be
+        /// written to several units.
         #[inline(always)]
         fn home(&self, _lpn: Lpn) -> u32 {
             NO_HOME
@@ -141,7 +141,7 @@ pub(crate) mod sealed {
             self.prefetch(later);
             self.prefetch_old_copy(next);
         }
-        /// Starts or stops the record of units whose times change.
+        /// Starts or stops the record of the units whose load or drain time changes.
         fn follow_times(&mut self, _on: bool) {}
         /// Returns the record of the units whose load, or whose drain time as printed, has changed. `None` if there
         /// is no record.

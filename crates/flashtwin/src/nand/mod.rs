@@ -362,7 +362,7 @@ impl Nand {
     /// Creates flash that writes by units. A user's rules replace the rules that `spec` names.
     ///
     /// # Errors
-    /// Fails if `spec` does not write by units, or if some load would find no room.
+    /// Fails if `spec` does not write by units, or if a sequence of writes exists that would find no room.
     pub fn with_rules(spec: &DeviceSpec, rules: &UserRules) -> Result<Nand, SetupError> {
         let (spec::Nand::Modern(params), Some(Ok(setup))) = (&spec.nand, spec.placement_setup())
         else {

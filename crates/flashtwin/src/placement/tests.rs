@@ -109,8 +109,8 @@ fn random_case(seed: u64) -> (String, Vec<String>) {
     (setup, ops)
 }
 
-/// Checks the numbers of moved pages against those of the naive implementation. They are counted by the class that
-/// waited for room and by the owner of the collected unit.
+/// Checks the numbers of moved pages against those of the naive implementation. The numbers are by the class of the
+/// page that waited for room, and by the owner of the collected unit.
 fn assert_caused(device: &Placed, twin: &naive::Naive) {
     let report = device.report();
     for (class, row) in report.caused.iter().enumerate() {
