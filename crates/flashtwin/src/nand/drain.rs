@@ -165,8 +165,9 @@ fn starts_gc(free_pages: u32, writes: u32, low_pages: u32) -> bool {
     free_pages.saturating_sub(writes) <= low_pages
 }
 
-/// Whether the chip begins a GC because of `writes` waiting writes, each of which takes a data page. Usually the free
-/// blocks alone decide. A dead die has no free blocks, and never collects.
+/// Whether the chip begins a GC because of `writes` waiting writes, each of which takes a data page. First checks the
+/// pages of the free blocks, which usually suffice. Only then counts all free pages. A dead die has no free pages,
+/// but never collects.
 #[inline]
 fn is_short(ftl: &PageMap, chip: u32, writes: u32) -> bool {
     let low = ftl.low_pages_of_chip();

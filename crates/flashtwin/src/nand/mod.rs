@@ -724,7 +724,7 @@ impl Nand {
     }
 
     /// Returns the time until a chip of a device that writes by units has completed its work. A collection occupies a
-    /// whole group of chips; each chip is charged for its share.
+    /// whole group of chips; the time of each chip includes the chip's share of the collection.
     fn drain_time_by_units(&self, chip: usize, now: Time) -> Time {
         let gc_rest = self.in_hand(chip, now).gc_rest;
         self.load(chip) + gc_rest.unwrap_or(Time::ZERO)

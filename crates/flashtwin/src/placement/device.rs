@@ -185,7 +185,7 @@ impl Placed {
     /// Creates a device that was never written.
     ///
     /// # Errors
-    /// Fails if the setup is invalid, or if some load would find no room.
+    /// Fails if the setup is invalid, or if a sequence of writes exists that would find no room.
     pub fn new(setup: &Setup) -> Result<Placed, SetupError> {
         let parts = setup.parts()?;
         Placed::build(setup, parts.scheme, parts.scope)

@@ -128,8 +128,8 @@ fn every_policy_follows_every_other(more: &[(&str, &str)]) {
         let mut dirty = 0;
         for old in policies() {
             for new in policies() {
-                // The requests depend only on the names of this pair. If policies are added, those of other pairs
-                // stay the same.
+                // The random requests depend only on the seed and on the names of the two policies. If policies are
+                // added, the requests for all other pairs of policies stay the same.
                 let mut ssd = ssd.clone();
                 let mut load = Load::new(seed_of(&new, seed_of(&old, seed)));
                 exchange(&mut ssd, &old, &mut load);
