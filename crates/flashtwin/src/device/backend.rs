@@ -2,9 +2,10 @@
 //! end executes page operations and returns them when they have completed.
 //!
 //! Contract: while the front end processes one event, it queues any number of operations ([`Backend::enqueue`]), and
-//! then calls [`Backend::settle`] once. It advances the clock to the next event of the queue, and calls
-//! [`Backend::on_event`]. It processes the finished operation and further ones ([`Backend::more_done`]). Then it
-//! calls [`Backend::activate`] for the unit that `on_event` returned. A back end never calls the front end.
+//! then calls [`Backend::settle`] once. For the next event of the queue, the front end advances the clock and calls
+//! [`Backend::on_event`]. It processes the operation that has finished, and any others that finished with the same
+//! event ([`Backend::more_done`]). Then it calls [`Backend::activate`] for the unit that `on_event` returned. A back
+//! end never calls the front end.
 
 use crate::chips::{ChipChanges, ChipSet};
 use crate::events::EventQueue;
@@ -134,8 +135,8 @@ pub(crate) mod sealed {
         fn prefetch(&self, _lpn: Lpn) {}
         /// Prefetches the state of the block with the page's old copy.
         fn prefetch_old_copy(&self, _lpn: Lpn) {}
-        /// Prefetches data for pages that will be written soon. For `next`: the state of the block with its old copy.
-        /// For `later`: its map entry.
+        /// Prefetches the state of the block with the old copy of `next`, and the map entry of `later`. Both pages
+        /// will be written soon, `next` first.
         #[inline(always)]
         fn prefetch_ahead(&self, next: Lpn, later: Lpn) {
             self.prefetch(later);

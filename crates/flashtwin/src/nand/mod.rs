@@ -312,7 +312,7 @@ impl Chip {
         }
     }
 
-    /// Counts an arriving operation, and records in it the chip's GC time so far.
+    /// Counts an arriving operation, and records in the operation the chip's GC time so far.
     #[inline(always)]
     fn count_arrival(&mut self, op: &mut PageOp, now: Time) {
         op.gc_before = self.gc_time(now);

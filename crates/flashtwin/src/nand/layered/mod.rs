@@ -4,7 +4,7 @@
 //! for it, in order. They become the chip's steps (`plan`). Steps are not interrupted: a merge or a collection runs
 //! to its end, and reads with priority overtake only waiting operations. The host's operation completes when its own
 //! page has been read or programmed; the remaining flash operations keep the chip busy after that. A chip counts as
-//! in GC from the first to the last page that an access moves or erases.
+//! in GC from the first move or erase of an access until the last one ends.
 //!
 //! On a device whose chips have their own pins, no transfer ever waits. The transfer time is then part of the array
 //! time. Such a chip needs an event only when an operation or a GC begins or ends.

@@ -6,8 +6,8 @@
 //! programmed inside the die (copy-back), or crosses the channel twice.
 //!
 //! The collection of a block is a run of separate operations (`collect`). Host reads with priority may be executed
-//! between them. Host writes of the die wait until the run ends. With `gc.preemptible`, host writes also pass as long
-//! as there is room, and after that in step with the moves.
+//! between them. Host writes of the die wait until the run ends. With `gc.preemptible`, host writes do not wait as
+//! long as there is room. When there is little room, they alternate with the moves of the run.
 //!
 //! A program or an erase may be suspended for host reads, which have a lane of their own (`lane`). The next operation
 //! may begin before the end of the present one (`ahead`). One write frontier per die receives both host pages and

@@ -428,8 +428,8 @@ fn the_exact_drain_time_is_the_time_it_takes() {
                     met_in_gc += 1;
                     assert_eq!(predicted, took);
                 } else if predicted < erase + took {
-                    // A prediction that exceeds the time taken by an erase or more is not compared, because it
-                    // includes a collection that was not executed.
+                    // A prediction is not compared if it exceeds the time taken by at least the time of an erase.
+                    // Such a prediction includes a collection that was not executed.
                     met += 1;
                     assert_eq!(predicted, took);
                     for (at, predicted) in later_predictions {
