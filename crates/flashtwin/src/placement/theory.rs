@@ -183,8 +183,9 @@ pub struct StreamShare {
     pub units: f64,
 }
 
-/// Returns the write amplification of streams that do not share units, if each stream is written uniformly: the sum
-/// of f_i W(L_i / S_i).
+/// Returns the write amplification of streams that do not share units, if each stream is written uniformly. This is
+/// the sum of f_i W(L_i / S_i): stream i has a share f_i of the writes, L_i units of live pages and S_i units, and W
+/// is [`uniform_fifo`].
 pub fn separate(streams: &[StreamShare]) -> f64 {
     let of = |s: &StreamShare| s.writes * uniform_fifo(s.live / s.units);
     streams.iter().map(of).sum()

@@ -34,7 +34,7 @@ impl Lfu {
     fn evict(&mut self, world: &World) -> Did {
         let least = |spare: bool| {
             let pages = self.pages.iter().filter(|p| !(spare && world.skipped(p.0)));
-            // Of several pages with the least count, the first one is returned.
+            // Of several pages with the least count, the first one is returned, which is the least recent.
             pages.min_by_key(|page| page.2).map(|page| page.0)
         };
         let victim = least(self.gcar).or_else(|| least(false));

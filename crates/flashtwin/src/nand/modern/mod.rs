@@ -197,8 +197,8 @@ impl<M: Map> Modern<M> {
                 return die;
             }
             if lane.ends > now {
-                // A suspension has postponed the end of the step, after the earlier instant had been put into the
-                // event queue.
+                // This event is too early: a suspension has postponed the end of the step after the event was set. It
+                // is set anew.
                 set(lane, self.first_resource + resource, events);
                 return die;
             }
