@@ -124,8 +124,8 @@ impl Test {
         self.figures.push(("write_qd1_us", mean));
     }
 
-    /// Measures a reader beside a writer that syncs after every write. Each of the two has one request in flight. The
-    /// writer sends no flushes to a drive without volatile memory, as hosts do.
+    /// Measures a reader beside a writer that syncs after every write. Each of the two has one request in flight.
+    /// Like a host, the writer sends no flushes to a drive without volatile memory.
     fn beside(&mut self) {
         self.rest();
         let buffer = self.ssd.spec().buffer.as_ref();
