@@ -47,11 +47,11 @@ pub(crate) struct Page {
 pub(crate) enum Certainty {
     /// The format specifies its units, or all its files agree on them.
     Certain,
-    /// Addresses and sizes have the same unit, which may be bytes.
+    /// The unit of addresses and sizes is uncertain. Both have the same unit: that of the format, or bytes.
     Address,
-    /// Times are in microseconds or nanoseconds.
+    /// The unit of times is uncertain: microseconds or nanoseconds.
     Time,
-    /// Addresses are sectors, or object numbers.
+    /// The unit of addresses is uncertain: they are sectors, or object numbers.
     Objects,
     /// The units of times and of addresses both differ from file to file.
     Both {

@@ -50,7 +50,7 @@ pub(crate) struct Msr {
     pub chips_in_gc: ChipSet,
     pub orders: Orders,
     victims: Victims,
-    /// Number of the first chip in the event queue.
+    /// Number that the first chip has among the resources of the event queue.
     pub first_resource: usize,
     /// Whether collections take no time.
     ideal: bool,
