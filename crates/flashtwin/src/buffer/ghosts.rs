@@ -68,8 +68,8 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         self.lists[list].len
     }
 
-    /// Returns the number under which a page is remembered. Numbers are small. The number of a forgotten page is
-    /// reused.
+    /// Returns the number under which a page is remembered; `None` if no list has it. Numbers are small. The number
+    /// of a forgotten page is reused.
     #[inline]
     pub fn find(&self, lpn: Lpn) -> Option<u32> {
         let mut at = self.heads[self.chain(lpn)];
@@ -145,7 +145,7 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         }
     }
 
-    /// Forgets the page remembered at a place; returns its list.
+    /// Forgets the page that is remembered under the number `at`; returns the list that had it.
     pub fn remove(&mut self, at: u32) -> usize {
         let ghost = self.ghosts[at as usize];
         let chain = self.chain(ghost.lpn);
@@ -174,13 +174,14 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         list
     }
 
-    /// Forgets a page, if it is remembered; returns its list.
+    /// Forgets a page; returns the list that had it, `None` if no list remembered the page.
     #[inline]
     pub fn recall(&mut self, lpn: Lpn) -> Option<usize> {
         self.find(lpn).map(|at| self.remove(at))
     }
 
-    /// Forgets the page of a list that was evicted first. Prefetches the data that the next such call accesses.
+    /// Forgets the page of a list that was evicted first. Prefetches the data that the next call for this list
+    /// accesses.
     pub fn forget_oldest(&mut self, list: usize) {
         if let Some(at) = self.oldest(list) {
             self.remove(at);
@@ -230,7 +231,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// Returns a number for the entry: even for cached pages, odd for ghosts.
+    /// Returns a number that identifies the entry in the list: even for cached pages, odd for ghosts.
     pub fn number(self) -> PageId {
         match self {
             Place::Page(page) => PageId(page.0 * 2),

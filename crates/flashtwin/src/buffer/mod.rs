@@ -85,7 +85,7 @@ pub struct Blocking {
 }
 
 impl Blocking {
-    /// Creates the division into blocks of this kind, for a buffer of this `setup`.
+    /// Divides the pages into blocks of the kind `blocks`, for a buffer of this `setup`.
     pub fn new(setup: &Setup, blocks: Blocks) -> Blocking {
         let stride = match blocks {
             Blocks::Element if setup.chips > 1 => setup.stride_pages,

@@ -20,7 +20,7 @@ impl Past {
         }
     }
 
-    /// Updates the record before a page is removed from its place in the list.
+    /// Removes a page from the record of skipped pages. Must be called before the page is removed from the list.
     #[inline(always)]
     fn leave(&mut self, page: PageId, links: &Links) {
         if self.passed.leave(page, links, &self.ages) {
@@ -35,7 +35,7 @@ impl Past {
 
     /// Returns the least recent page that `skip` does not exclude. The list to search has `len` pages and starts at
     /// its least recent page, `oldest`. Adds to `out` the number of entries that a scan from the least recent end
-    /// would read.
+    /// would read to find the page.
     #[inline(always)]
     fn oldest_not(
         &mut self,
@@ -159,7 +159,8 @@ impl Aged {
         self.list.remove(page);
     }
 
-    /// Updates the index after the chip of the page's flash copy, or whether the page is in flight, may have changed.
+    /// Updates the index for a page if the chip of its flash copy may have changed, or if it may have begun or ceased
+    /// to be in flight.
     #[inline(always)]
     pub fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         self.past.moved(device, page);
@@ -222,14 +223,15 @@ impl<const N: usize> AgedLists<N> {
         self.lists.push_newest(to, page);
     }
 
-    /// Takes a page out of the list it is in.
+    /// Takes a page out of `list`, which must contain it.
     #[inline(always)]
     pub fn remove(&mut self, list: usize, page: PageId) {
         self.past[list].leave(page, self.lists.links());
         self.lists.remove(list, page);
     }
 
-    /// Updates the index after the chip of the page's flash copy, or whether the page is in flight, may have changed.
+    /// Updates the index for a page of `list` if the chip of its flash copy may have changed, or if it may have begun
+    /// or ceased to be in flight.
     #[inline(always)]
     pub fn moved(&mut self, list: usize, device: &dyn DeviceView, page: PageId) {
         self.past[list].moved(device, page);

@@ -71,7 +71,7 @@ impl Place {
         self.class as usize
     }
 
-    /// Returns the list of the same chip in another class.
+    /// Returns the place on the list of the same chip, but in `class`.
     #[inline]
     pub fn in_class(self, class: usize) -> Place {
         Place {
@@ -119,7 +119,8 @@ impl ChipLists {
         }
     }
 
-    /// Returns the list of the pages of a class and a shelf.
+    /// Returns the place in `class` for pages of the `shelf`: the list of a chip, the list of pages without a chip,
+    /// or no list.
     #[inline]
     pub fn place_at(&self, class: usize, shelf: Shelf) -> Place {
         let list = match shelf {
@@ -306,14 +307,13 @@ impl ChipLists {
         self.classes[class].linked == 0
     }
 
-    /// Returns the age of the least recent page of each list of a class. An empty list has the largest number
-    /// instead.
+    /// Returns, for each list of a class, the age of the least recent page. For an empty list this is `u32::MAX`.
     #[inline]
     pub fn heads(&self, class: usize) -> &[u32] {
         &self.classes[class].heads
     }
 
-    /// Counts a list as changed, although its pages are the same.
+    /// Marks a list as changed for [`ChipLists::take_changed`], although the list has the same pages.
     #[inline]
     pub fn mark_changed(&mut self, class: usize, list: usize) {
         self.classes[class].changed[list / 64] |= 1 << (list % 64);
@@ -368,7 +368,7 @@ impl ChipLists {
             while open != 0 {
                 let list = i * 64 + open.trailing_zeros() as usize;
                 open &= open - 1;
-                // The oldest page of most chips is more recent than the best page found so far.
+                // Most lists are skipped here: their oldest page is more recent than the best page found so far.
                 if class.heads[list] >= least {
                     continue;
                 }
@@ -388,7 +388,7 @@ impl ChipLists {
         found
     }
 
-    /// Whether `skip` excludes, because of its chip, a page of the class that is older than `age`.
+    /// Whether the class has a page that is older than `age` and that `skip` excludes because of its chip.
     pub fn passes_over_before(
         &self,
         class: usize,

@@ -102,8 +102,8 @@ impl<const N: usize> AgeIndex<N> {
         }
     }
 
-    /// Restricts the classes that can be searched and iterated as a whole. The other classes can only be searched
-    /// chip by chip.
+    /// Selects the classes that can be searched and iterated as a whole: those for which `is_by_age` is true. The
+    /// other classes can only be searched chip by chip.
     pub fn by_age(self, is_by_age: [bool; N]) -> AgeIndex<N> {
         AgeIndex { is_by_age, ..self }
     }
@@ -141,7 +141,7 @@ impl<const N: usize> AgeIndex<N> {
         }
     }
 
-    /// Removes a page and returns the place that it had.
+    /// Removes a page and returns the place that it had in the lists.
     #[inline]
     pub fn remove(&mut self, page: PageId) -> Place {
         let place = self.lists.place(page);
@@ -212,13 +212,14 @@ impl<const N: usize> AgeIndex<N> {
     }
 
     /// Returns the age of the least recent page of each list of a class: one list per chip, then the list of pages
-    /// without a chip. An empty list has the largest number instead. The class must have lists.
+    /// without a chip. For an empty list this is `u32::MAX`. The class must have lists.
     #[inline]
     pub fn heads(&self, class: usize) -> &[u32] {
         self.lists.heads(class)
     }
 
-    /// Counts a list of [`AgeIndex::heads`] as changed, although its pages are the same.
+    /// Marks a list of [`AgeIndex::heads`] as changed for [`AgeIndex::take_changed`], although the list has the same
+    /// pages.
     #[inline]
     pub fn mark_changed(&mut self, class: usize, list: usize) {
         self.lists.mark_changed(class, list);
@@ -260,6 +261,7 @@ impl<const N: usize> AgeIndex<N> {
     }
 
     /// Searches the list of each chip for the least recent page that neither `skip` nor `passed_over` excludes.
+    /// Returns this page, and the number of entries that a scan would read to find it.
     #[cold]
     pub fn search(
         &self,

@@ -58,7 +58,8 @@ impl Passed {
         }
     }
 
-    /// Called before a page is removed from the list. Returns whether the page was recorded.
+    /// Removes a page from the record. Called before the page is removed from the list. Returns whether it was
+    /// recorded.
     #[inline(always)]
     pub fn leave(&mut self, page: PageId, links: &Links, ages: &Ages) -> bool {
         let noted = self.holds(page);
@@ -73,7 +74,8 @@ impl Passed {
         noted
     }
 
-    /// Called after a page was inserted into the list elsewhere than at the most recent end.
+    /// Records a page if it was inserted before the mark. Called after a page was inserted into the list elsewhere
+    /// than at the most recent end.
     pub fn enter(&mut self, page: PageId, device: &dyn DeviceView, ages: &Ages) {
         if self.mark.is_some_and(|mark| ages.of(page) < ages.of(mark)) {
             let place = self.chips.place_at(0, Shelf::of(device, page));
@@ -97,7 +99,7 @@ impl Passed {
         }
     }
 
-    /// Whether `skip` excludes, because of its chip, a recorded page that is older than `found`. If `found` is `None`
+    /// Whether a recorded page is older than `found` and excluded by `skip` because of its chip. If `found` is `None`
     /// or not recorded, all recorded pages are considered.
     pub fn passes_over_for_chip(
         &self,

@@ -24,7 +24,7 @@ struct Entry {
     since: u64,
 }
 
-/// Returns the position of the last bit set before `end`.
+/// Returns the position of the last set bit before position `end`; `None` if there is none.
 #[inline]
 pub fn last_before(bits: &[u64], end: usize) -> Option<usize> {
     let last = |i: usize, word: u64| i * 64 + word.ilog2() as usize;
@@ -153,7 +153,7 @@ impl BySize {
         std::iter::successors(before(&self.ends.len()), before)
     }
 
-    /// Returns the largest node that `passed_over` does not pass over.
+    /// Returns the node with the most pages for which `passed_over` returns false; of equals, the least recent one.
     pub fn largest_but(&self, passed_over: &mut dyn FnMut(NodeId) -> bool) -> Option<NodeId> {
         let older = |&at: &u32| Some(self.entries[at as usize].newer).filter(|&n| n != NONE);
         let listed = self

@@ -157,7 +157,7 @@ impl<T: Default> BlockTable<T> {
     }
 
     /// Whether `blocks` blocks and `others` pages outside blocks exceed the buffer, if each block is charged for all
-    /// its pages. A single block never exceeds it.
+    /// its pages. Returns false as long as the table has no block, so the first block is always admitted.
     fn exceed(&self, blocks: u32, others: u32) -> bool {
         let pages = u64::from(blocks) * u64::from(self.setup.pages_per_block) + u64::from(others);
         self.len > 0 && pages > u64::from(self.setup.capacity)
@@ -168,13 +168,14 @@ impl<T: Default> BlockTable<T> {
         self.blocking.block_of(lpn).0
     }
 
-    /// Whether the block of a page has no node yet, and there is no room for another block.
+    /// Whether a page needs a new block for which the buffer has no room, because each block is charged for all its
+    /// pages.
     pub fn lack_room_for(&self, lpn: Lpn) -> bool {
         self.exceed(self.len + 1, 0) && self.find_for(lpn).is_none()
     }
 
-    /// Whether `others` pages outside blocks do not fit into the buffer beside the blocks, each charged for all its
-    /// pages.
+    /// Whether the buffer lacks room for `others` pages outside blocks. Each block of the table is charged for all
+    /// its pages.
     pub fn lack_room_beside(&self, others: u32) -> bool {
         self.exceed(self.len, others)
     }
@@ -225,8 +226,8 @@ impl<T: Default> BlockTable<T> {
         node
     }
 
-    /// Adds a node that is in no hash chain, so that [`Self::find`] does not find it. The nodes of a table are either
-    /// all of this kind, or none is.
+    /// Adds a node that is in no hash chain, so that [`Self::find`] does not find it. A table has either only nodes
+    /// of this kind or none.
     pub fn add_apart(&mut self, number: u32) -> NodeId {
         self.place(number, APART)
     }
@@ -420,7 +421,7 @@ impl<T: Default> BlockTable<T> {
         self.remove(node);
     }
 
-    /// Returns the node of the page's block, which is added if necessary, and the page's offset.
+    /// Returns the node of the page's block, and the page's offset in the block. Adds the node if the block has none.
     #[inline]
     pub fn node_for(&mut self, lpn: Lpn) -> (NodeId, u32) {
         let (number, offset) = self.blocking.block_of(lpn);
@@ -476,7 +477,7 @@ impl<T: Default> BlockTable<T> {
         device.pages_in_flight() > 0 && self.pages_of(node).any(|page| device.in_flight(page))
     }
 
-    /// Whether GCaR skips a block; examines each of its pages.
+    /// Whether GCaR skips a block because of the chips of its pages, according to `block_in_gc`. Examines each page.
     pub fn skipped_by_pages(&self, device: &dyn DeviceView, skip: Skip, node: NodeId) -> bool {
         if skip == Skip::Nothing {
             return false;

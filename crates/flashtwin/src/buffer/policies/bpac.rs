@@ -188,7 +188,7 @@ impl Bpac {
         }
     }
 
-    /// Whether an access counts as a reference: a write, or any access with `cache_reads`.
+    /// Whether an access counts as a write: a write does, and with `cache_reads` a read does, too.
     #[inline]
     fn counts(&self, access: &Access) -> bool {
         access.write || self.cache_reads
@@ -231,7 +231,8 @@ impl Bpac {
         }
     }
 
-    /// Makes a page the most recent one of P. Pages in excess of the length of P move to clusters.
+    /// Makes a page the most recent one of P. If P then has more than L_P pages, its least recent pages move to
+    /// clusters.
     fn push(&mut self, page: PageId) {
         self.p.push_newest(page);
         self.written[page.0 as usize].0 = self.now;
@@ -282,7 +283,7 @@ impl Bpac {
         }
     }
 
-    /// Moves the boundary in K to the first cluster that is younger than A.
+    /// Moves the boundary in K so that all clusters older than A are grown and all other clusters are not.
     fn find_grown(&mut self, now: u64) {
         while let Some(node) = self.boundary {
             if now - self.clusters[node].at > self.age {
@@ -388,7 +389,7 @@ impl Policy for Bpac {
         skip: Skip,
         out: &mut Eviction,
     ) -> bool {
-        // The access that needs room counts as a page write already.
+        // The age is computed for the write that needs room, which `self.now` does not yet include.
         self.find_grown(self.now + 1);
         match self.choose(device, skip, out) {
             Some(Victim::Cluster(node)) => {

@@ -202,7 +202,8 @@ impl Cbm {
         }
     }
 
-    /// Returns the first block of BR for which `passed_over` returns false, and the number of blocks before it.
+    /// Returns the block of BR with the least rank for which `passed_over` returns false, and the number of blocks of
+    /// lesser rank.
     fn first_of_br(
         &mut self,
         passed_over: &mut dyn FnMut(&Self, NodeId) -> bool,
@@ -269,7 +270,7 @@ impl Cbm {
         }
     }
 
-    /// Sets the node that the next page joins; removes the previous one if it has no pages.
+    /// Sets the node that receives the next page. Removes the previously set node if its block has no pages.
     fn arrive(&mut self, node: Option<NodeId>) {
         let before = std::mem::replace(&mut self.arriving, node);
         if let Some(before) = before {
@@ -332,7 +333,7 @@ impl Cbm {
         None
     }
 
-    /// Removes a page of the write buffer from PR's list.
+    /// Removes a page of the write buffer from the list of PR, if it is in the list.
     #[inline]
     fn unlist(&mut self, page: PageId) {
         if self.pr.holds(page) {
@@ -353,7 +354,8 @@ impl Cbm {
         }
     }
 
-    /// Adds the clean pages of `node` that are in the read cache to the pages to write. The block is being evicted.
+    /// Adds to the pages to write the clean pages in the read cache that belong to the block of `node`, which is
+    /// being evicted.
     fn merge(&mut self, node: NodeId, out: &mut Eviction) {
         let block = self.blocks.number(node);
         let n = self.blocks.setup().pages_per_block;

@@ -92,8 +92,8 @@ impl CcfLru {
         }
     }
 
-    /// Returns the victim in ML, if there is one. Clean pages that the search finds before the victim, and that are
-    /// not cold, move to CCL.
+    /// Returns the victim in ML; `None` if there is none. Clean pages that are not cold, and that the search passes
+    /// before the victim, move to CCL.
     fn search_ml(
         &mut self,
         device: &dyn DeviceView,

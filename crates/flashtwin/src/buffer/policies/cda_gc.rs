@@ -370,7 +370,7 @@ impl Policy for CdaGc {
             out.skipped |= search.skipped;
             victim = search.victim;
             if victim.is_none() && skip == Skip::Nothing {
-                // No entry of the search qualified, so the victim is the least recent page, which is not inspected.
+                // If the search found no page, the victim is the least recent page, which is not inspected.
                 let oldest = self.list.list().oldest();
                 victim = oldest.filter(|&page| !device.in_flight(page));
             }

@@ -124,7 +124,7 @@ impl LbClock {
             self.ring.remove(at);
             self.ring.push_newest(at);
             out.inspected += 1;
-            // If the block is the only one, the hand reaches it again immediately.
+            // `next` is `None` if the block is the only one: the hand then reaches the same block again.
             at = next.unwrap_or(at);
         }
     }

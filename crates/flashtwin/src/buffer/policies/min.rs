@@ -73,7 +73,7 @@ pub fn hits(accesses: &[Lpn], capacity: u32) -> u64 {
 
 const NEVER: usize = usize::MAX;
 
-/// Returns, for each access, the position of the next access to the same page.
+/// Returns, for each access, the position in the list of the next access to the same page; `NEVER` if there is none.
 fn next_accesses(accesses: &[Lpn]) -> Vec<usize> {
     let mut seen = HashMap::new();
     let mut next = vec![NEVER; accesses.len()];

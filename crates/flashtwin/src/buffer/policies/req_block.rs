@@ -129,7 +129,7 @@ impl ReqBlock {
         }
     }
 
-    /// Returns the node of a block, if the block still exists.
+    /// Returns the node of a block; `None` if the block no longer exists.
     fn find(&self, block: Option<Arrival>) -> Option<NodeId> {
         let (node, at) = block?;
         (self.blocks[node].at == at && self.blocks.pages(node) > 0).then_some(node)
