@@ -24,7 +24,7 @@ pub struct Filling<'a> {
 }
 
 impl Array {
-    /// Returns an object whose functions are those below, executed by `executor` with one task per member.
+    /// Returns an object with the filling functions below. `executor` executes them, with one task per member.
     pub fn filling<'a>(&'a mut self, executor: &'a dyn Executor) -> Filling<'a> {
         Filling {
             array: self,
@@ -118,7 +118,7 @@ impl<'a> Filling<'a> {
         self.prepare(|at, ssd| ssd.fill_steady_announced(seed_of(seed, at), watch))
     }
 
-    /// Applies `work` to each member; returns whether it succeeded for all.
+    /// Applies `work` to each member; returns whether it returned true for all members.
     fn prepare(self, work: impl Fn(usize, &mut Ssd) -> bool + Sync) -> bool {
         let members = &mut self.array.backend.io.members;
         let mut done = vec![false; members.len()];

@@ -28,7 +28,7 @@ use slow::Slow;
 pub(crate) enum State {
     There,
     Failed,
-    /// A new member; the rows in [`Member::rows`] are restored already.
+    /// A new member that replaces a failed one; it has only the rows in [`Member::rows`] so far.
     Rebuilding,
 }
 
@@ -191,7 +191,8 @@ impl Member {
         self.drive.force_gc(force, now, shared);
     }
 
-    /// Orders the member, or one of its dies, to collect a block; the caller has checked that it can.
+    /// Orders the member, or one of its dies, to collect a block. The caller has checked that the member can execute
+    /// the order.
     pub fn collect(&mut self, clock: &mut Clock, die: Option<u32>) {
         let now = clock.now;
         let shared = self.shared(clock);
@@ -208,7 +209,7 @@ impl Member {
         Some(clock.events)
     }
 
-    /// Returns the number of the last request to the member.
+    /// Returns the number that the last request to the member has in the member's SSD.
     pub fn last_number(&self) -> u32 {
         self.drive.ssd.submitted().wrapping_sub(1) as u32
     }
@@ -243,7 +244,7 @@ impl Members {
     /// resources.
     pub fn new(spec: &ArraySpec, before: usize) -> Members {
         let mut members = Members {
-            // SAFETY: `replace` sets the members before any is accessed.
+            // SAFETY: the table is empty, but `replace` puts the members into it before any member is accessed.
             list: unsafe { TrustedTable::new(Vec::new()) },
             // SAFETY: see `list`.
             places: unsafe { TrustedTable::new(Vec::new()) },

@@ -1,4 +1,4 @@
-//! Response of a member, and the parts of its time.
+//! Response of a member, and the parts into which its response time is divided.
 
 use crate::nand::{Done, Finished, Owner, PageOp};
 use crate::request::{Breakdown, Completion, Status};
@@ -22,7 +22,8 @@ impl Spent {
         }
     }
 
-    /// Returns the parts of a request to a member with a buffer of its own. Each part includes the corresponding part
+    /// Returns the parts of the response time of a request to a member with a buffer of its own. Each part includes
+    /// the corresponding part of the time for which the request waited for a slot.
     /// of the time for which the request waited for a slot.
     fn of_request(parts: &Breakdown) -> Spent {
         Spent {
@@ -47,7 +48,7 @@ impl Spent {
         }
     }
 
-    /// Returns the record of a completed page operation, with these times.
+    /// Returns the record of the completed page operation `op`, with these parts of its time.
     pub fn on(self, op: PageOp, written: bool) -> Done {
         Done {
             op,

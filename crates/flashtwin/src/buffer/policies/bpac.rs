@@ -14,11 +14,11 @@
 //! K   B2 - B1 - | - B0  clusters older than A are grown: they are ranked by size
 //! ```
 //!
-//! L_P and A adapt after every C page writes, where C is the capacity of the buffer in pages. Two kinds of distances are
-//! recorded, in page writes; a distance above C counts as C. When a page is rewritten: the distance since its previous
-//! write. When a page moves to a cluster that has pages: the distance since the cluster last received a page. L_P becomes
-//! the least distance that covers 90 % of the first kind, limited to 0.1 C to 0.9 C. A becomes the least distance that
-//! covers 90 % of the second kind. Each adaptation then halves the recorded counts.
+//! L_P and A adapt after every C page writes, where C is the capacity of the buffer in pages. Two kinds of distances
+//! are recorded, in page writes; a distance above C counts as C. When a page is rewritten: the distance since its
+//! previous write. When a page moves to a cluster that has pages: the distance since the cluster last received a
+//! page. L_P becomes the least distance that covers 90 % of the first kind, limited to 0.1 C to 0.9 C. A becomes the
+//! least distance that covers 90 % of the second kind. Each adaptation then halves the recorded counts.
 //!
 //! With `cache_reads`, a read is handled and counted as a write. Without it, reads change nothing.
 
