@@ -46,8 +46,8 @@ impl PageMap {
             self.last_seq[chip as usize] = chip_blocks;
             for in_chip in 0..s.pools_per_chip {
                 let pool = chip * s.pools_per_chip + in_chip;
-                // The open block is the first free one. If a pool is a whole chip whose blocks are striped over
-                // planes, this block is in plane 0.
+                // The open block is the first free block of the pool. If the pool is a whole chip whose blocks are
+                // striped over planes, this block is in plane 0.
                 let bit = (0..s.blocks_per_pool).find(|&bit| self.is_free(pool, bit));
                 let bit = bit.expect("a checked spec reserves blocks in every pool");
                 self.set_free(pool, bit, false);

@@ -9,7 +9,7 @@ pub(crate) struct Levelling {
     pub least_worn_first: bool,
     /// A block with this many erases fewer than the mean of its pool is collected.
     pub erases_behind: Option<u32>,
-    /// Parameters of the reference's method: worn victims are skipped, or receive the coldest data.
+    /// Parameters of the reference's wear levelling, in which worn victims are skipped or receive the coldest data.
     pub wear_aware: Option<WearAware>,
 }
 
@@ -17,9 +17,10 @@ pub(crate) struct Levelling {
 /// of 1/10 000.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WearAware {
-    /// A victim with less life left than this is collected, and then receives the data of the coldest block of its pool.
+    /// A victim with less remaining life than this is collected, and then receives the data of the coldest block of
+    /// its pool.
     pub migrate_below: u32,
-    /// A victim with less life left than this may be skipped.
+    /// A victim with less remaining life than this may be skipped.
     pub limit_below: u32,
 }
 

@@ -12,9 +12,9 @@ use std::collections::VecDeque;
 use super::frontier::Pool;
 use super::page::{PageMap, NOT_SEALED};
 
-/// Means "no block": not opened yet, or already erased.
+/// Stands for "no block": the die has not opened its block yet, or the block has been erased.
 const NONE: u32 = u32::MAX;
-/// Largest number of blocks that one die may have opened more than another.
+/// Largest number by which the blocks that one die has opened may exceed those of another die.
 pub(crate) const LEAD_MAX: u32 = 2;
 
 /// The blocks of each superblock.
@@ -90,8 +90,8 @@ impl PageMap {
         tallied.min_by_key(|&(set, live, _)| (live, self.age_key(sets.of(set))))
     }
 
-    /// Considers the blocks of a superblock that may be collected. Returns the number of their live pages, and the
-    /// number of these blocks. `None` if a block of the superblock is not full yet, or if none may be collected.
+    /// Counts the blocks of a superblock that may be collected. Returns the number of live pages in them, and their
+    /// number. `None` if a block of the superblock is not full yet, or if none may be collected.
     fn tally_of_set(&self, blocks: &[u32]) -> Option<(u32, u32)> {
         let (mut live, mut collectable) = (0, 0);
         for &block in blocks.iter().filter(|&&block| block != NONE) {
@@ -141,8 +141,9 @@ impl PageMap {
         self.pool(die).next_page == self.shape.data_pages
     }
 
-    /// Whether another die has not yet opened its block of the superblock whose block this die opened last. With
-    /// `never`, only dies count that cannot open a block because they have neither a free block nor a free page.
+    /// Whether this die is ahead of another die: the other die has not yet opened its block of the superblock whose
+    /// block this die opened last. With `never`, this counts only if the other die cannot open a block, because it
+    /// has neither a free block nor a free page.
     pub fn is_ahead(&self, die: u32, never: bool) -> bool {
         let seq = self.pool(die).active_seq;
         let full = |pool: &Pool| pool.free == 0 && pool.next_page == self.shape.data_pages;
@@ -171,8 +172,8 @@ impl PageMap {
         for (seq, die, block) in self.in_use_by_seq() {
             sets.opened(seq, die, block);
         }
-        // A superblock may also lack a block because that block is already erased or lost. Only superblocks near the
-        // newest one can still be open.
+        // A superblock may also lack a block because this block is already erased or lost. Only superblocks near the
+        // newest superblock can still be open.
         let newest = self.last_seq.iter().copied().max().unwrap_or(0);
         let lead = |seq: u32| newest.wrapping_sub(seq);
         sets.open.retain(|&(seq, ..)| lead(seq) <= LEAD_MAX);
@@ -191,7 +192,8 @@ impl PageMap {
         blocks
     }
 
-    /// Checks that no die is too far ahead, and that the table of superblocks agrees with the blocks.
+    /// Checks that no die is more than [`LEAD_MAX`] blocks ahead of another, and that the table of superblocks agrees
+    /// with the blocks.
     pub(super) fn check_sets(&self) -> Result<(), String> {
         let Some(sets) = &self.sets else {
             return Ok(());

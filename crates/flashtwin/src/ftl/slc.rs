@@ -54,7 +54,8 @@ impl PageMap {
             && self.pool(pool).free > self.low() + 1
     }
 
-    /// Returns the stream whose frontier receives a write to `stream`. If the cache is full, this is the cold stream.
+    /// Returns the stream whose frontier receives a page of `stream`: the cold stream if the SLC cache is full,
+    /// otherwise `stream`.
     #[inline]
     pub fn stream_for(&self, pool: u32, stream: Stream) -> Stream {
         let full = self.writes_slc(stream)

@@ -382,7 +382,8 @@ impl Units {
         u.awaited == 0
     }
 
-    /// Returns the host clock at the latest event of this kind: a unit was opened, or a page became invalid.
+    /// Returns the largest value of the host clock at which a unit was opened or a page became invalid; 0 if neither
+    /// happened.
     pub fn latest(&self) -> u64 {
         let of = |unit: &Unit| unit.opened_at.max(unit.last_death);
         self.units.iter().map(of).max().unwrap_or(0)

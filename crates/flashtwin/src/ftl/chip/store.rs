@@ -193,7 +193,8 @@ impl Store {
         victim
     }
 
-    /// Returns the block with the fewest live pages among those for which `may` returns true.
+    /// Returns the sealed block with the fewest live pages among those for which `may` returns true; `None` if no
+    /// such block has an invalid page.
     pub fn victim_among(&self, may: impl Fn(u32) -> bool) -> Option<u32> {
         let (mut best, mut least) = (None, self.pages_per_block as u16);
         for (block, &tally) in self.tallies.iter().enumerate() {
