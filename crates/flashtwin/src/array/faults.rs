@@ -164,8 +164,8 @@ impl Raid {
         Ok(())
     }
 
-    /// Whether data would be lost if `member` were missing, in addition to the members for which `missing` returns
-    /// true.
+    /// Whether the array would lose data if `member` were missing together with the members for which `missing`
+    /// returns true.
     pub(super) fn needs(&self, member: usize, missing: impl Fn(usize) -> bool) -> bool {
         let members = self.io.members.len();
         let others = (0..members).filter(|&at| at != member && missing(at));

@@ -39,8 +39,8 @@ impl Array {
         self.filling(&Sequential).write_random(rng, pages)
     }
 
-    /// Opens the blocks to which the members' buffer policies write the pages that they choose. Returns false if a
-    /// member wore out.
+    /// Opens the blocks that the members' buffer policies fill separately, such as blocks of hot pages. Returns false
+    /// if a member wore out.
     pub fn open_policy_blocks(&mut self, seed: u64) -> bool {
         self.filling(&Sequential).open_policy_blocks(seed)
     }

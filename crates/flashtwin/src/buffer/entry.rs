@@ -8,7 +8,7 @@ use crate::component::{source, Parameter, Provenance, Source};
 /// order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {
-    /// Policies that use when a page was accessed, and whether it is clean.
+    /// Policies that use the time of the last access to a page, and whether the page is clean.
     Recency,
     /// Policies that use the erase block or the request of a page.
     Blocks,

@@ -79,8 +79,8 @@ words! {
 pub struct Blocking {
     pages: Divider,
     chips: Divider,
-    /// The stride, and the stride times the number of chips, both in pages; `None` if a block consists of consecutive
-    /// pages.
+    /// The stride, and the stride times the number of chips, both in pages. `None` if a block consists of consecutive
+    /// pages of the host.
     striped: Option<(Divider, Divider)>,
 }
 

@@ -26,7 +26,8 @@ pub trait DeviceView {
     fn dirty(&self, page: PageId) -> bool;
     /// Returns the logical page that is cached as `page`.
     fn lpn(&self, page: PageId) -> Lpn;
-    /// Returns the chip that holds the page's flash copy; with static placement, also if there is no copy yet.
+    /// Returns the chip of the page's flash copy. If the page has no copy: with static placement, the chip to which
+    /// it will be written, otherwise `None`.
     fn chip(&self, page: PageId) -> Option<ChipId>;
     /// Whether the page cannot be evicted because it is in flight (D-36): it has no slot yet, or its data are still
     /// being read. In the buffer without time no page is in flight.
@@ -162,7 +163,7 @@ impl Eviction {
 ///
 /// - `cleaned`: a page was written back and stays as a clean page.
 /// - `moved`: the flash copy of a page may be on another chip, or the page may have begun or ceased to be in flight.
-/// - `forget`: a page is removed for another reason (trimmed).
+/// - `forget`: a page is removed for another reason than eviction, such as a trim.
 ///
 /// A policy keeps its data per [`PageId`] in arrays; the numbers are small.
 pub trait Policy {
@@ -189,7 +190,7 @@ pub trait Policy {
     /// be in flight.
     fn moved(&mut self, _device: &dyn DeviceView, _page: PageId) {}
     /// Chooses victims to make room for `incoming`, and removes them from the policy. Never chooses pages that `skip`
-    /// excludes. Returns false only if `skip` excludes all candidates; the policy is then unchanged for the caller.
+    /// excludes. Returns false only if `skip` excludes all candidates; the policy then has the same pages as before.
     fn evict(
         &mut self,
         device: &dyn DeviceView,
@@ -220,8 +221,9 @@ pub trait Policy {
     fn wants_idle(&self) -> bool {
         false
     }
-    /// Returns a dirty page to write back because the chip is idle. The page stays cached. `in_flight` is the number
-    /// of such write-backs in progress. A page for which `busy` returns true must not be returned.
+    /// Returns a dirty page to write back because the chip is idle; `None` if there is none. The page stays cached.
+    /// `in_flight` is the number of such write-backs in progress. A page for which `busy` returns true must not be
+    /// returned.
     fn idle(
         &mut self,
         _device: &dyn DeviceView,

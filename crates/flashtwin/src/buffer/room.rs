@@ -217,7 +217,8 @@ impl Room {
         }
     }
 
-    /// Reports a moved flash copy to the policy while pages are set aside.
+    /// If a page that was set aside is no longer in flight, inserts it into the policy again. Reports changes of
+    /// pages that were not set aside to the policy.
     #[inline(never)]
     fn moved_aside(&mut self, device: &dyn DeviceView, page: PageId) {
         let Some(at) = self.aside(page) else {

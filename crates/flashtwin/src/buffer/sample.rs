@@ -3,9 +3,9 @@
 //! The sample estimates the hits of a buffer of C pages under all accesses. It uses the hits of a buffer of rate x C
 //! pages under the sampled accesses. For LRU, these follow from the depths of the sampled pages (SHARDS; Waldspurger,
 //! Park, Garthwaite and Ahmad, FAST 2015). For other policies, a miniature of the buffer is simulated (Waldspurger,
-//! Saemundsson, Ahmad and Park, ATC 2017). A sample with fewer accesses than the rate would give lacks popular pages.
-//! Accesses to popular pages nearly always hit, so the missing accesses are counted as hits (section 3 of the FAST
-//! paper).
+//! Saemundsson, Ahmad and Park, ATC 2017). If a sample has fewer accesses than its rate would give, it lacks popular
+//! pages. Accesses to popular pages nearly always hit, so the missing accesses are counted as hits (section 3 of the
+//! FAST paper).
 
 use super::stack::{LruCounts, LruCurve, LruStack};
 use crate::units::Lpn;

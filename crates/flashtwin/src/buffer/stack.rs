@@ -358,9 +358,9 @@ const SLOTS_MIN: u32 = 1 << 14;
 #[derive(Clone, Debug, Default)]
 struct Slots {
     bits: Vec<u64>,
-    /// Prefix sums of the lowest level: for each block, the number of taken slots before it within its node. The
-    /// higher levels have the number of taken slots before each node. The slots of the block that is being filled are
-    /// not yet counted in the sums of later blocks.
+    /// Prefix sums of the lowest level: for each block, the number of taken slots before it within its node. At the
+    /// higher levels: for each node, the number of taken slots before it within its parent. The slots of the block
+    /// that is being filled are not yet counted in the sums of later blocks.
     low: Vec<Low>,
     middle: Vec<Node>,
     high: Vec<Node>,
@@ -382,7 +382,7 @@ struct Low([u16; FAN]);
 struct Node([u32; FAN]);
 
 impl Slots {
-    /// Creates slots up to `end`, a multiple of the block, of which the first `taken` are taken.
+    /// Creates `end` slots, of which the first `taken` are taken. `end` must be a multiple of [`BLOCK`].
     fn new(end: u32, taken: u32) -> Slots {
         let blocks = (end / BLOCK) as usize;
         let nodes = |fan: usize| blocks.div_ceil(fan);

@@ -66,7 +66,8 @@ impl PageMap {
     }
 
     /// Copies the state of the only chip of `worn` to `chip`. Logical page i of `worn` becomes logical page (i *
-    /// factor + shift) mod pages of the chip. `factor` and `pages` must have no common divisor.
+    /// factor + shift) mod n of the chip, where n is the number of logical pages of a chip. `factor` and n must have
+    /// no common divisor.
     pub fn stamp(&mut self, chip: u32, worn: &PageMap, factor: u32, shift: u32) {
         let s = self.shape;
         let blocks = (s.planes_per_chip * s.blocks_per_plane) as usize;

@@ -27,7 +27,7 @@ pub(crate) struct WearAware {
 parameters! {
     /// Parameters of `static`.
     struct Behind {
-        /// Erases below the mean of its pool at which a block is collected.
+        /// Number of erases by which a block must be below the mean of its pool to be collected.
         erases_behind: u32 = Kind::Count(1, u32::MAX - 1), "16", "ours";
     }
 }
@@ -35,12 +35,12 @@ parameters! {
 parameters! {
     /// Parameters of `reference`.
     struct Shares {
-        /// Migration threshold, as a share of the mean remaining life of the pool's blocks. A victim with less life
-        /// left is collected and receives the data of the coldest block, which becomes free in its place; 0: no
-        /// migration. Without copy-back there is no migration either.
+        /// Migration threshold, as a share of the mean remaining life of the pool's blocks. A victim with less
+        /// remaining life than this is collected and receives the data of the coldest block, which becomes free in
+        /// its place; 0: no migration. Without copy-back there is no migration either.
         migrate_percent: f64 = Kind::Percent, "85", "the reference: 85";
-        /// Skip threshold, as a share of the mean remaining life of the pool's blocks. A victim with less life left
-        /// may be skipped, and the less life it has, the more likely; 0: no victim is skipped.
+        /// Skip threshold, as a share of the mean remaining life of the pool's blocks. A victim with less remaining
+        /// life than this may be skipped; the less life it has, the more likely; 0: no victim is skipped.
         rate_limit_percent: f64 = Kind::Percent, "80", "the reference: 80";
     }
 }

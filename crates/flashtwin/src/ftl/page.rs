@@ -55,7 +55,7 @@ pub(super) struct Foreseen {
     pub next: VecDeque<LiveFrom>,
 }
 
-/// Cursor over the live pages of a block. No page before it is live.
+/// Cursor over the live pages of a block. No page of the block before the cursor is live.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LiveFrom {
     /// Index of a word of live bits, and the flash page of its first bit.
@@ -96,7 +96,8 @@ pub(crate) struct PageMap {
     pub(super) slc_used: Vec<u32>,
     /// Blocks opened in SLC mode so far.
     pub(super) slc_opened: u64,
-    /// One bit per block: whether it was opened as a hot block. Empty if no move of a page depends on that.
+    /// One bit per block: whether it was opened as a hot block. Empty if no move of a page depends on how a block was
+    /// opened.
     pub(super) hot_blocks: Vec<u64>,
     /// Copy of the buffer policy's filter, updated by the same writes, since the flash cannot call the policy. `None`
     /// if no move of a page depends on the filter.
@@ -308,7 +309,7 @@ impl PageMap {
     }
 
     /// Returns the first live page of `block` from the cursor `from` on, and moves the cursor to the word of this
-    /// page.
+    /// page. `None` if no page from the cursor on is live.
     #[inline(always)]
     pub fn first_live(&self, block: u32, from: &mut LiveFrom) -> Option<Ppn> {
         match NonZeroU64::new(self.rows[from.word as usize]) {

@@ -34,8 +34,8 @@ impl PageMap {
         stream == Stream::Hot && !self.hot.is_empty()
     }
 
-    /// Returns the next page to write in the stream's open block of `pool`. If that block is full, returns
-    /// `data_pages`.
+    /// Returns the next page to write in the stream's open block of `pool`. If this block is full, returns the number
+    /// of its data pages.
     #[inline(always)]
     pub fn next_page(&self, pool: u32, stream: Stream) -> u32 {
         if self.has_own_block(stream) {
@@ -431,7 +431,7 @@ impl PageMap {
         }
     }
 
-    /// Returns the number of blocks of the same chip that were opened after a block.
+    /// Returns the number of blocks that were opened after `block` on the same chip.
     #[inline]
     pub fn age_of(&self, block: u32) -> u32 {
         let chip = self.plane_of(block) / self.shape.planes_per_chip;

@@ -2,10 +2,9 @@
 //!
 //! Superblock n consists of the n-th block that each die opened. Host writes and moves are distributed over the dies
 //! in turn. Every die therefore receives equally many pages, and the n-th blocks of all dies hold pages of the same
-//! time. The number n is the sequence number that the page map gives each block. Each die chooses its block when it
-//! opens it. A worn-out block is therefore missing on its own die only: as long as each die has a block to open,
-//! every superblock has a block of every die. When a superblock is collected, a worn-out block in it keeps its
-//! contents.
+//! time. The number n is the sequence number that the page map gives each block. Each die chooses a block only when
+//! it opens the block, and never chooses a worn-out one. As long as each die has a block to open, every superblock
+//! therefore has a block of every die. When a superblock is collected, a worn-out block in it keeps its contents.
 
 use std::collections::VecDeque;
 

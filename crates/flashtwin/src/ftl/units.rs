@@ -88,7 +88,7 @@ pub(crate) struct Given {
 /// A group of units.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
-    /// Free units in the order of reuse. If the least worn unit is reused first, they are in any order.
+    /// Free units in the order of reuse; with [`Reuse::LeastWorn`], in any order.
     pub(super) free: VecDeque<u32>,
     /// Units in use, in the order of their opening.
     pub(super) opened: Vec<u32>,

@@ -3,8 +3,8 @@
 //! A drive collects on its own if a pool of blocks has fallen to its watermark of free blocks. Other collections are
 //! ordered:
 //!
-//! - An array can order the drive to collect at once (FORCE_GC), and to stop between two page moves. By this order, a
-//!   pool continues until it has more free blocks than the order requires (D-25).
+//! - An array can order the drive to collect at once (FORCE_GC), and to stop between two page moves. Each pool then
+//!   collects until its number of free blocks is above the limit that the order gives (D-25).
 //! - The server of a drive can order pools to collect one block each (D-143).
 
 use std::ops::Range;

@@ -121,7 +121,7 @@ fn run(array: &mut Array, seed: u64, plain: bool) -> (String, Vec<u64>) {
     (text + &format!("{stats:?}\n{members:?}"), changes)
 }
 
-/// Numbers of requests after which the interventions end the array's plain state, or restore it.
+/// Numbers of the requests before which the interventions end the array's plain state, or restore it.
 const CHANGES: [u64; 9] = [500, 700, 900, 1100, 1300, 1320, 1500, REBUILT, 3800];
 const CHANGES_WITHOUT_COPIES: [u64; 7] = [500, 700, 900, 1100, 1300, 1320, 3800];
 

@@ -20,7 +20,7 @@ const LATE_HEDGE: u32 = NONE - 2;
 /// Flag in the number of a twin: the twin is the hedge.
 const IS_HEDGE: u32 = 1 << 31;
 
-/// Number of reads after which the quantile of their latencies is computed again.
+/// Number of reads after which the quantile of the read latencies is computed again.
 const WINDOW: u32 = 256;
 /// Number of histogram buckets for each doubling of the response time.
 const PARTS: u64 = 16;
@@ -157,8 +157,8 @@ impl Hedge {
         self.set(hedge, op);
     }
 
-    /// Records that a page operation has completed. Returns false if its twin completed first; its result is then not
-    /// needed.
+    /// Records that a page operation has completed. Returns false if its twin completed first; the result of this
+    /// operation is then not needed.
     #[inline]
     pub fn done(&mut self, op: u32, layout: &Layout, stats: &mut RaidStats) -> bool {
         let twin = self.twin(op);

@@ -27,8 +27,8 @@ pub(crate) struct Request {
     in_use: bool,
     /// Instant at which the request was sent.
     pub sent: Time,
-    /// Number of requests sent before this one. It orders requests, which the numbers in the table do not, as they
-    /// are reused.
+    /// Number of requests sent before this one, that is, its position in the order of sending. Its number in the
+    /// table does not show this order, because numbers are reused.
     pub order: u64,
 }
 

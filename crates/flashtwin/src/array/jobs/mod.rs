@@ -36,8 +36,8 @@ pub(crate) enum Kind {
     Recover(Places),
     /// The job writes the missing pages of members that are being rebuilt.
     Rebuild,
-    /// The job trims these data places, and the parity. In an array with parity, it trims all data places of the
-    /// stripe.
+    /// The job trims these data places, and the parity, if there is any. In an array with parity, these are all data
+    /// places of the stripe.
     Trim(Places),
     /// The job makes all members write their volatile memory.
     Flush,

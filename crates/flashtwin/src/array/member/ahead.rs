@@ -59,8 +59,8 @@ impl Ahead {
         self.along = true;
     }
 
-    /// Adds a page to the pieces. `number` is the number of the request, among those received together, and `at` is
-    /// its arrival.
+    /// Adds a page of a request to the pieces. `number` is the number of the request among the requests received
+    /// together, and `at` is the arrival of the request.
     pub fn foresee(&mut self, number: u32, at: Time, page: Lpn, op: Op, fua: bool) {
         match self.pieces.last_mut() {
             // Consecutive pages are joined to one piece, as the array joins them to one request.

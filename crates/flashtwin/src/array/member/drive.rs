@@ -1,5 +1,5 @@
-//! The SSD of a member. If its front end takes no time, pages are submitted singly to the flash; otherwise, whole
-//! requests are submitted.
+//! The SSD of a member. If the front end of the SSD takes no time, the array submits single pages to the flash;
+//! otherwise, it submits whole requests to the SSD.
 
 use super::response::Response;
 use crate::array::features::{Every, Features};

@@ -174,7 +174,7 @@ impl Member {
     }
 
     /// Sets the member's alarm to the earliest of its next own event, its next recorded response and its next delayed
-    /// response. Does nothing if the alarm is not later than that.
+    /// response. Does nothing if the alarm is already set to this instant or to an earlier one.
     #[inline(always)]
     pub fn wake(&mut self, clock: &mut Clock) {
         match self.has_responses(clock.now) {

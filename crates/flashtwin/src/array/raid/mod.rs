@@ -1,9 +1,9 @@
 //! The back end of an array: converts page operations to requests to members.
 //!
 //! Operations that the front end queues at one instant are processed together ([`Work::settle`]). Pages that are
-//! consecutive on a member become one request to it. Pages of one stripe are written together. In arrays with
-//! redundancy, [`Jobs`] executes the writes of a row one after the other, so that no two writes compute parity from
-//! the same old contents.
+//! consecutive on a member become one request to this member. Pages of one stripe are written together. In arrays
+//! with redundancy, [`Jobs`] executes the writes of a row one after the other, so that no two writes compute parity
+//! from the same old contents.
 
 mod backend;
 mod batch;

@@ -29,8 +29,8 @@ pub struct RaidStats {
     pub pages_read_to_rebuild: u64,
     /// Pages written to members that replaced failed ones.
     pub pages_rebuilt: u64,
-    /// Page stripes written, by method: whole stripe, read-modify-write, reconstruct-write, with reconstruction of
-    /// missing data, part of a stripe without parity.
+    /// Page stripes written, by method, in this order: whole stripe; read-modify-write; reconstruct-write; with
+    /// reconstruction of missing data; part of a stripe without parity.
     pub stripes: [u64; 5],
     /// Writes that waited for another write in the same row.
     pub row_waits: u64,

@@ -8,8 +8,8 @@ use crate::rng::Rng;
 use crate::units::{narrow, Lpn};
 use crate::watch::{each_page, Watch};
 
-/// Number of times that each exported page of a volume is written, on average, at random. Only a fraction of e^-4 of
-/// the pages then remains where the initial sequential fill put them.
+/// Mean number of random writes of each exported page with which a volume is worn in. Only a fraction of e^-4 of the
+/// pages is then still where the initial sequential fill put it.
 const WEAR_IN: u64 = 4;
 /// Number of portions in which a volume is worn in. The wear of its members is reset after each portion.
 const PORTIONS: u64 = 16 * WEAR_IN;

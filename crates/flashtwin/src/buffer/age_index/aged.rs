@@ -103,8 +103,8 @@ impl Aged {
         self.past.passed.holds(page)
     }
 
-    /// Whether all pages that searches have passed over are still in flight. If searches skip no chips, the next
-    /// victim is then [`Aged::next`], provided that this page is not in flight itself.
+    /// Whether all pages that searches have passed over are still in flight, so that no search can return them. If
+    /// searches skip no chips, the next victim is then [`Aged::next`], unless this page is in flight itself.
     #[inline(always)]
     pub fn waits_for_all_passed(&self) -> bool {
         self.past.passed.are_in_flight()
@@ -123,7 +123,7 @@ impl Aged {
         links.three_from(self.past.passed.next(self.list.oldest(), links))
     }
 
-    /// Puts a page that is not in the list at the most recent end.
+    /// Puts a page at the most recent end of the list. The page must not be in the list.
     #[inline(always)]
     pub fn push_newest(&mut self, page: PageId) {
         self.list.push_newest(page);
@@ -210,7 +210,7 @@ impl<const N: usize> AgedLists<N> {
         links.three_from(self.past[list].passed.next(self.lists.oldest(list), links))
     }
 
-    /// Puts a page that is in no list at the most recent end of one.
+    /// Puts a page, which must be in no list, at the most recent end of `list`.
     #[inline(always)]
     pub fn push_newest(&mut self, list: usize, page: PageId) {
         self.lists.push_newest(list, page);

@@ -40,7 +40,8 @@ impl From<Option<ChipId>> for Shelf {
 struct Class {
     /// Whether the class has lists.
     is_listed: bool,
-    /// The (most recent, least recent) page of each chip's list, then of the list of pages without a chip.
+    /// Per list, its most recent and its least recent page. The lists of the chips are first, then the list of pages
+    /// without a chip.
     ends: Vec<(u32, u32)>,
     /// Age of the least recent page of each list; [`NONE`] if the list is empty. Searches compare these ages first.
     heads: Vec<u32>,
@@ -100,7 +101,7 @@ pub struct ChipLists {
 }
 
 impl ChipLists {
-    /// Creates empty lists for `chips` chips, in the classes for which `listed` is true.
+    /// Creates empty lists for `chips` chips. Only the classes for which `listed` is true have lists.
     pub fn new(chips: u32, listed: &[bool]) -> ChipLists {
         let lists = chips as usize + 1;
         let class = |&is_listed: &bool| Class {

@@ -15,8 +15,8 @@
 //! keeps its age until its next access. The ages in use are bits of a set. A policy with several classes of pages has
 //! one set for each class. Each run of 1024 bits has a count, so question 2 adds counts first, and then single bits.
 //! A tree of words over the bits finds the least age in use. When the numbers are used up, all ages in use are
-//! renumbered without gaps and in the same order. This happens once in about three times as many accesses as there
-//! are pages. A page in flight has an age, but is in no set.
+//! renumbered without gaps and in the same order. With n pages, this happens about once every 3 n accesses. A page in
+//! flight has an age, but is in no set.
 //!
 //! [`ChipLists`] keeps a list of pages for each chip, and one list for pages without a chip. Each list is sorted by
 //! age. The ages of the least recent pages of all lists are in one array, the *heads*. Question 1 takes the least
@@ -61,7 +61,8 @@
 //! | least recent page of the chips not in GC | one comparison for each chip that has pages |
 //! | position of a page | one addition for each 1024 ages, and at most 16 words |
 //!
-//! Per page: 4 bytes for its age, 12 for its list, up to 16 for the pages by age and half a byte for each set.
+//! Memory per page: 4 bytes for its age, 12 for its place in a list, up to 16 for the table of pages by age, and half
+//! a byte for each set.
 
 mod aged;
 mod ages;

@@ -49,7 +49,8 @@ impl Passed {
         self.holds_any() && self.chips.holds(page)
     }
 
-    /// Returns the least recent page of a list that is not recorded. `oldest` is the least recent page of that list.
+    /// Returns the least recent page that is not recorded; `None` if all pages are recorded. `oldest` is the least
+    /// recent page of the list.
     #[inline(always)]
     pub fn next(&self, oldest: Option<PageId>, links: &Links) -> Option<PageId> {
         match self.mark {

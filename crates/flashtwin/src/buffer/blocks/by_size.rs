@@ -6,9 +6,9 @@
 //! size 1:  B0 - B5            largest: B2
 //! ```
 //!
-//! A node that loses a page keeps its recency. In the list of its new size it would have to be inserted in the
-//! middle. Such nodes are few. They are kept in a heap until their next access makes them the most recent node of
-//! their size.
+//! A node that loses a page keeps its recency, so it would have to be inserted in the middle of the list of its new
+//! size. Instead, it is kept in a heap until its next access makes it the most recent node of its size. Such nodes
+//! are few.
 
 use super::{Heaps, NodeId, NONE};
 use crate::buffer::PageId;
@@ -48,8 +48,8 @@ pub struct BySize {
     filled: Vec<u64>,
     /// The entry of each node.
     entries: Vec<Entry>,
-    /// Nodes that have lost pages. The node with the most pages is first; among nodes of equal size, the least
-    /// recent.
+    /// Nodes that have lost pages. The node with the most pages is first; among nodes with equally many pages, the
+    /// least recent one.
     shrunk: Heaps<(u32, u64)>,
     clock: u64,
 }

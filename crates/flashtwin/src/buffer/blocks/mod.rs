@@ -74,7 +74,7 @@ parameters! {
 }
 
 parameters! {
-    /// Parameters of policies of blocks that may also hold pages that were read.
+    /// Parameters of policies that rank blocks and may also cache pages that the host reads.
     pub(super) struct ReadParameters {
         /// Whether pages that are read enter the buffer as part of their block. With `false`, a read that misses
         /// bypasses the buffer, as in a pure write buffer.
@@ -257,7 +257,7 @@ impl<T: Default> BlockTable<T> {
         PageId(id)
     }
 
-    /// Doubles the number of hash chains. Called when there are as many nodes as chains.
+    /// Doubles the number of hash chains. Called when there are as many nodes as hash chains.
     #[cold]
     fn grow(&mut self) {
         let mut at_hand: Vec<u32> = Vec::with_capacity(self.len as usize);

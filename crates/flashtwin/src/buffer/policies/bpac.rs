@@ -41,7 +41,8 @@ parameters! {
         adapt: bool = Kind::Bool, "true", "reconstruction";
         /// Length of the page list at the start.
         l_p: Pages = Kind::Window, "0.5", "reconstruction";
-        /// Number of page writes after which a cluster counts as grown; initial value if it adapts.
+        /// Number of page writes since its last new page after which a cluster counts as grown; initial value if it
+        /// adapts.
         age: Pages = Kind::Beyond, "0.25", "reconstruction";
     }
 }
@@ -114,8 +115,8 @@ impl Distances {
         self.counts[distance.min(longest as u64) as usize] += 1;
     }
 
-    /// Returns the least distance that covers 90 % of those recorded; `None` if there are none. Then halves all
-    /// counts.
+    /// Returns the least distance that covers 90 % of the recorded distances; `None` if none is recorded. Then halves
+    /// all counts.
     fn cover(&mut self) -> Option<u32> {
         let all: u64 = self.counts.iter().map(|&n| u64::from(n)).sum();
         let mut seen = 0;
@@ -151,7 +152,7 @@ pub struct Bpac {
     grown_clusters: u64,
     /// The most recent of the grown clusters.
     boundary: Option<NodeId>,
-    /// For each page, the time of its last write, and its logical page.
+    /// For each page, the time of its last write, in page writes, and its logical page.
     written: Vec<(u64, Lpn)>,
     /// Page writes so far.
     now: u64,

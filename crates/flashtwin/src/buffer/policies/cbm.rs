@@ -15,11 +15,11 @@
 //! RC  6                          read cache, LRU, managed by the buffer
 //! ```
 //!
-//! THR starts at 2. Each time BR has grown and takes more than theta of the write buffer, THR doubles, to at most N.
-//! Each time an eviction finds BR empty, THR halves, to at least the floor (D-20). A block that then has THR pages in
-//! PR moves to BR when its next page arrives, or immediately with `migrate = "scan"` (D-222). With a share for BR,
-//! victims are taken from PR until BR takes more than this share (D-206). Reads change nothing. Reads that miss
-//! bypass the write buffer.
+//! THR starts at 2. Each time BR has grown and takes more than theta of the write buffer, THR doubles, to at most N,
+//! the number of pages of a block. Each time an eviction finds BR empty, THR halves, to at least `threshold_floor`
+//! (D-20). A block that then has THR pages in PR moves to BR when its next page arrives, or immediately with `migrate
+//! = "scan"` (D-222). With a share for BR, victims are taken from PR until BR takes more than this share (D-206).
+//! Reads change nothing. Reads that miss bypass the write buffer.
 
 use crate::buffer::blocks::{BlockParameters, BlockTable, FilteredParameters, Heaps, NodeId};
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make};
@@ -42,7 +42,8 @@ words! {
 parameters! {
     /// Parameters of CBM.
     struct Parameters {
-        /// Share of the write buffer; the threshold doubles when the block region has grown and occupies more.
+        /// Share of the write buffer; the threshold doubles when the block region has grown and occupies more than
+        /// this share.
         theta: f64 = Kind::Share, "0.1", "printed: CBM section III";
         /// Number of pages that a block must have in the page region to move to the block region; 0: dynamic,
         /// starting at 2.
@@ -194,7 +195,8 @@ impl Cbm {
         (block.popularity, !self.blocks.pages(node), block.written)
     }
 
-    /// Updates the rank of a block in BR, unless the rank has only risen. In that case the next search updates it.
+    /// Updates the rank of a block in BR, unless the rank has only risen. The next search updates a rank that has
+    /// risen.
     fn rank(&mut self, node: NodeId) {
         let rank = self.rank_of(node);
         if self.br.key_of(node).is_none_or(|key| rank < key) {
@@ -234,8 +236,8 @@ impl Cbm {
         }
     }
 
-    /// Moves all blocks that have THR pages in PR to BR, in the order of their least recent pages. Each move makes BR
-    /// grow, so THR may double in between.
+    /// Moves all blocks that have at least THR pages in PR to BR, in the order of their least recent pages. Each move
+    /// makes BR grow, so THR may double during this.
     fn migrate_all(&mut self) {
         let mut next = self.pr.oldest();
         while let Some(page) = next {
@@ -251,7 +253,7 @@ impl Cbm {
         }
     }
 
-    /// Returns the bits of a node, one for each page of its block.
+    /// Returns the bits of `clean` that belong to a node, one for each page of its block.
     fn bits(&mut self, node: NodeId) -> &mut [u64] {
         let words = self.blocks.setup().pages_per_block.div_ceil(64) as usize;
         let start = node.0 as usize * words;

@@ -14,7 +14,7 @@
 //!
 //! The blocks without the bit are also in lists by size. If GCaR filters the policy, the hand passes over skipped
 //! blocks, which keep their bit and their place. With `cache_reads`, a read sets the bit, and its page is inserted,
-//! as with a write. Without `cache_reads`, neither happens.
+//! as with a write. Without `cache_reads`, a read does neither.
 
 use crate::buffer::blocks::{
     BlockParameters, BlockTable, BySize, FilteredParameters, NodeId, ReadParameters,

@@ -3,9 +3,9 @@
 //! The victim is the cached page whose next access is the latest. Every page that misses enters the buffer. MIN needs
 //! the complete list of accesses in advance.
 //!
-//! Only the time of the next access of each cached page matters, not which page it is. The cached pages are therefore
-//! stored as a set of positions in the list: those of their next accesses. An access is a hit if its own position is
-//! in the set. The victim is the largest position.
+//! Only the time of the next access of each cached page matters, not which page it is. For each cached page, the
+//! position of its next access in the list of accesses is therefore stored; these positions form a set. An access is
+//! a hit if its own position is in the set. The victim is the page with the largest position.
 
 use crate::buffer::entry::{cost, Entry, Family, Make};
 use crate::component::{source, Provenance};

@@ -21,11 +21,12 @@
 //! 2 pages   f 2: B7        f 3: B9 B4                         victim: B8 if its PUD is above the mean
 //! ```
 //! A write does not move a block to another room or heap. Since f only grows, the PUD that follows from the heap may
-//! be too large, but never too small. A search that reaches a block moves it to its right place. For each number of
-//! pages an upper bound of the PUDs is also stored. It excludes heaps without candidates.
+//! be too large, but never too small. A search that reaches a block moves the block to the room or heap where it
+//! belongs. An upper bound of the PUDs is also stored for each number of pages, so that a search skips all heaps
+//! without candidates.
 //!
-//! With `cache_reads`, reads enter and renew their block. They change the last tie-break, but do not count as
-//! updates. Without it, reads change nothing.
+//! With `cache_reads`, pages that are read enter the buffer, and a read makes its block the most recent one. Reads
+//! thus affect the last tie-break, but do not count as updates. Without `cache_reads`, reads change nothing.
 
 use crate::buffer::entry::{cost, example, Entry, Family, Make, BLOCKS};
 use crate::component::{source, Provenance};
@@ -364,8 +365,8 @@ impl PudLru {
     }
 }
 
-/// A PUD in two forms: an exact fraction, by which blocks are ordered, and a number of units, which is compared with
-/// the mean.
+/// A PUD in two forms: as an exact fraction, by which blocks are ordered, and as a number of units, which is compared
+/// with the mean.
 #[derive(Clone, Copy, Debug)]
 struct Pud {
     age: u64,

@@ -51,7 +51,7 @@ impl Blocks {
         self.data.len() as u32
     }
 
-    /// Returns the logical block of a page and the offset of the page in it.
+    /// Returns the logical block of a page, and the page's offset in the block.
     #[inline]
     pub fn split(&self, page: u32) -> (u32, u32) {
         let n = self.store.pages_per_block();
@@ -133,8 +133,8 @@ impl Blocks {
         self.map[page as usize] = ppn;
     }
 
-    /// Copies the pages of a logical block at `offsets` to the same offsets of block `to`. The page `new`, if it is
-    /// among them, is the page that the host is writing, so it is programmed instead of copied.
+    /// Copies the pages of a logical block at `offsets` to the same offsets of block `to`. If the page `new` is among
+    /// them, the host is writing this page, so it is programmed instead of copied.
     pub fn gather(
         &mut self,
         block: u32,
@@ -155,8 +155,7 @@ impl Blocks {
     }
 
     /// Full merge: copies the newest version of each page of a logical block to a new block, and erases the data
-    /// block. If `new` is given, this page is the one that the host is writing, so it is programmed instead of
-    /// copied.
+    /// block. If `new` is given, the host is writing this page, so it is programmed instead of copied.
     pub fn merge_full(&mut self, block: u32, new: Option<u32>, ops: &mut Vec<FlashOp>) {
         self.counters.full_merges += 1;
         let n = self.store.pages_per_block();

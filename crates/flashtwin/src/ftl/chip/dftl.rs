@@ -24,13 +24,13 @@ own! {
     pub struct DftlSetup {
         /// Map entries that are cached for a chip
         cmt_entries: u32 = Kind::Count(1, u32::MAX - 1), "for 1/32 of its pages", "D-47";
-        /// Entries of the cache in its protected segment; 0 makes the cache LRU
+        /// Maximum number of entries in the protected segment of the cache; 0 makes the cache LRU
         protected_entries: u32 = Kind::Count(0, u32::MAX - 1), "half", "D-47";
         /// Map entries of a translation page
         entries_per_translation_page: u32 = Kind::Count(1, 1 << 18), "4 bytes each fill a page", "DFTL";
-        /// Dirty entries of a translation page that is written go with it
+        /// When a translation page is written, all its dirty map entries are written with it
         batching: bool = Kind::Bool, "true", "DFTL";
-        /// A chip collects when no more blocks than this are free
+        /// A chip collects when at most this number of blocks is free
         low_blocks: u32 = Kind::Count(2, u32::MAX - 1), "5 % of them, at most half of the spare ones", "5 % as GCaR and Harmonia; D-48";
     }
 }

@@ -69,7 +69,8 @@ pub(super) trait Own: Sized {
     /// Returns the default parameters for a chip.
     fn new(chip: &Chip) -> Self;
 
-    /// Recomputes the parameters that depend on others. Those that the user has set are not changed.
+    /// Recomputes the parameters whose defaults depend on other parameters. Parameters that the user has set are not
+    /// changed.
     fn follow(&mut self, _chip: &Chip, _is_given: &dyn Fn(&str) -> bool) {}
 
     /// Returns the number of page writes that replace an older state completely: the number of all pages, or of the
@@ -80,7 +81,8 @@ pub(super) trait Own: Sized {
     /// pages, and for merges and collections.
     fn blocks_min(&self, chip: &Chip) -> u64;
 
-    /// Checks the parameters beyond their ranges. An error has the parameter, a colon and the valid values.
+    /// Checks the conditions on the parameters that their ranges do not express. The error consists of the parameter,
+    /// a colon and the valid values.
     fn check(&self, _chip: &Chip) -> Result<(), String> {
         Ok(())
     }

@@ -85,7 +85,7 @@ impl Store {
         write_list(out, self.free.iter().copied())
     }
 
-    /// Reads a state into a new store. The contents of pages must be below `tags_end`. After that, no block is
+    /// Reads a state into a new store. The contents of pages must be below `tags_end`. After loading, no block is
     /// sealed.
     pub fn load(&mut self, tags_end: u32, input: &mut dyn Read) -> Result<(), StateError> {
         read_u32(input, &mut self.tags)?;
@@ -249,7 +249,8 @@ impl Store {
         let tally = &mut self.tallies[block as usize];
         *tally += 1;
         if *tally < OPEN {
-            // This is the last page of its block, which was sealed when the page was taken.
+            // The block is sealed already, because this is its last page: a block is sealed when its last page is
+            // taken.
             self.find_least(block);
         }
     }

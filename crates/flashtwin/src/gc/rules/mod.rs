@@ -105,8 +105,9 @@ pub(crate) fn victim(ftl: &PageMap, pool: u32, of: Victims, tie: Tie) -> Option<
     of.choose(&pool).map(|chosen| (chosen.bit, chosen.live))
 }
 
-/// Prefetches data for the next collection from now on, `pages` pages at a time. If `maps`, map entries are
-/// prefetched, too. Does nothing unless the rule is greedy, since only its next victim is found in a few steps.
+/// Enables the prefetch of data for the next collection: of `pages` pages of the block that will probably be
+/// collected. If `maps`, the map entries of these pages are prefetched, too. Does nothing unless the rule is greedy,
+/// since only the next victim of the greedy rule is found in a few steps.
 pub(crate) fn foresee(ftl: &mut PageMap, of: Victims, tie: Tie, pages: u32, maps: bool) {
     if let Victims::Greedy(_) = of {
         let last = tie == Tie::Highest;

@@ -115,8 +115,7 @@ pub(crate) struct Volume {
     by_data: Divider,
     by_stripe: Divider,
     by_segments: Divider,
-    /// For each page, its place. `pages` has, for each place, its page if the place has the newest contents of the
-    /// page.
+    /// For each page, its place. `pages` has, for each place, the page whose newest contents are there, or [`NONE`].
     pub map: Vec<u32>,
     pub pages: Vec<u32>,
     /// Places being written, as bits.
@@ -209,7 +208,7 @@ impl Volume {
         }
     }
 
-    /// Returns the location of a stripe's parity, if the place is the last of the stripe.
+    /// Returns the location of the stripe's parity if the place is the last of the stripe; otherwise `None`.
     pub fn parity_after(&self, place: u32) -> Option<Spot> {
         let (first, stripe, within) = self.stripe_of(place);
         (within + 2 == self.shape.members).then(|| Spot {
