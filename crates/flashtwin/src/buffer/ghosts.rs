@@ -83,7 +83,7 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         None
     }
 
-    /// Returns the number of the page evicted first.
+    /// Returns the number of the page of a list that was evicted first; `None` if the list is empty.
     #[inline]
     pub fn oldest(&self, list: usize) -> Option<u32> {
         let oldest = self.lists[list].oldest;

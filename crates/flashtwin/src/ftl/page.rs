@@ -275,7 +275,7 @@ impl PageMap {
         self.tally.part(pool as usize * n, n)
     }
 
-    /// Blocks with a tally below this number may be collected.
+    /// Blocks whose tally is below this number may be collected.
     pub const CANDIDATE_END: i16 = NOT_SEALED;
 
     /// Returns the live bits of a block.

@@ -273,7 +273,7 @@ impl PageMap {
         }
         let room = self.room[pool as usize] + self.shape.pages_per_block as i32;
         self.set_room(pool, room);
-        // The lowest tally of a strip can only rise by an erase.
+        // Only an erase can raise the lowest tally of a strip, so this tally is computed again.
         let strip = self.strip_of(block);
         self.least[strip] = self.find_least(strip);
     }
@@ -293,7 +293,8 @@ impl PageMap {
             == 1
     }
 
-    /// Returns the first free block at or after `from` in circular order.
+    /// Returns the first free block at or after `from` in circular order, as its position in the pool. `None` if no
+    /// block of the pool is free.
     pub(super) fn find_free(&self, pool: u32, from: u32) -> Option<u32> {
         let words = &self.free_bits[pool as usize * self.words_per_pool..][..self.words_per_pool];
         let start = from as usize / 64;

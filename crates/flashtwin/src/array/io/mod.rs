@@ -248,7 +248,8 @@ impl Io {
         }
     }
 
-    /// Passes finished operations to the front end at this instant.
+    /// Ensures that the front end takes the finished operations at this instant. Outside an event, sets the array's
+    /// own alarm for this purpose.
     #[inline(always)]
     pub fn deliver(&mut self, clock: &mut Clock) {
         if !self.in_event && !self.ops.done.is_empty() {
@@ -312,7 +313,7 @@ impl Io {
         true
     }
 
-    /// Logs a page that was sent without a record.
+    /// Logs a page that was sent without a request record.
     #[inline(always)]
     pub fn log_page_sent<F: Features>(
         &mut self,
@@ -334,7 +335,7 @@ impl Io {
         }
     }
 
-    /// Logs the completion of a page request that was sent without a record.
+    /// Logs the completion of a page that was sent without a request record.
     #[inline(always)]
     pub fn log_page_done<F: Features>(&mut self, owner: Owner, member: usize) {
         self.log_event::<F>(|| ArrayEvent::Came {

@@ -87,7 +87,7 @@ struct Job {
     phase: Phase,
     /// Whether the reads must be planned again, because a member failed while the job was reading from it.
     again: bool,
-    /// Places to write; for a rebuild, members to write to.
+    /// Places to write, as bits; for a rebuild, members to write to.
     writes: Places,
     /// Number of requests to members in flight.
     left: u32,

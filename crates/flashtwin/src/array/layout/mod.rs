@@ -168,7 +168,7 @@ impl Layout {
         places.fold(0, |bits, at| bits | 1 << at)
     }
 
-    /// Returns all copies of the given data places.
+    /// Returns the places of all copies of the given data places.
     pub fn copies_of(&self, data: Places) -> Places {
         self.places_where(|at| data >> (at / self.copies) & 1 == 1)
     }

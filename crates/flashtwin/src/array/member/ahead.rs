@@ -13,7 +13,7 @@ use crate::units::{Lpn, Time};
 /// A piece: the part of a request that concerns one member.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
-    /// Number of the array's request among those received together.
+    /// Number of the array's request among the requests received together.
     request: u32,
     at: Time,
     first: u32,

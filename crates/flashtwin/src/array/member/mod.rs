@@ -289,7 +289,7 @@ impl Members {
 
     /// Replaces all members.
     pub fn replace(&mut self, members: Vec<Member>) {
-        // SAFETY: the layout numbers as many members as `members` has.
+        // SAFETY: indexed by members of the layout, which has as many members as `members`.
         self.list = unsafe { TrustedTable::new(members) };
         let mut places = Vec::new();
         for (number, member) in self.list.iter_mut().enumerate() {
@@ -304,7 +304,7 @@ impl Members {
                 places.extend(std::iter::repeat_n(place, resources));
             }
         }
-        // SAFETY: the array's event queue has this number of flash resources.
+        // SAFETY: indexed by the flash resources of the array's event queue, each of which has an entry.
         self.places = unsafe { TrustedTable::new(places) };
         self.count();
     }
@@ -320,7 +320,7 @@ impl Members {
         }
     }
 
-    /// Updates whether members are missing or being rebuilt.
+    /// Updates `whole` after the states of members have changed.
     pub fn count(&mut self) {
         self.whole = self.list.iter().all(|member| member.state == State::There);
     }

@@ -4,7 +4,7 @@ use crate::nand::{Done, Finished, Owner, PageOp};
 use crate::request::{Breakdown, Completion, Status};
 use crate::units::Time;
 
-/// Parts of the time that a member took.
+/// Parts of the time that a member took to respond to a request or to a page of it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Spent {
     pub queue_gc: Time,
@@ -39,7 +39,7 @@ impl Spent {
         self.array += other.array;
     }
 
-    /// Returns the same parts, with `change` applied to each.
+    /// Returns these parts after `change` was applied to each of them.
     pub fn map(self, change: impl Fn(Time) -> Time) -> Spent {
         Spent {
             queue_gc: change(self.queue_gc),

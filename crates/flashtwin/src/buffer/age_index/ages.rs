@@ -230,7 +230,7 @@ impl Ages {
         self.sets[set].below(self.of(page) as usize) + 1
     }
 
-    /// Returns the least recent page of a set.
+    /// Returns the least recent page of a set; `None` if the set is empty.
     #[inline]
     pub fn oldest(&self, set: usize) -> Option<PageId> {
         self.sets[set].first().map(|age| PageId(self.log[age]))

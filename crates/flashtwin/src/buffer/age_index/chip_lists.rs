@@ -19,7 +19,7 @@ pub enum Shelf {
 }
 
 impl Shelf {
-    /// Returns the list of a page at present.
+    /// Returns the list to which a page now belongs.
     #[inline]
     pub fn of(device: &dyn DeviceView, page: PageId) -> Shelf {
         if device.in_flight(page) {
@@ -217,7 +217,7 @@ impl ChipLists {
         self.classes[place.class()].is_listed && !self.is_in_flight(place)
     }
 
-    /// Returns the most recent page of a list.
+    /// Returns the most recent page of a list; [`NONE`] if the list is empty.
     #[inline]
     fn newest(&self, place: Place) -> u32 {
         self.classes[place.class()].ends[place.list as usize].0

@@ -31,20 +31,20 @@ impl<K: Ord + Copy> Heaps<K> {
         &self.heaps[heap]
     }
 
-    /// Returns the least key of a heap, with its node.
+    /// Returns the least key of a heap, with its node; `None` if the heap is empty.
     #[inline]
     pub fn first(&self, heap: usize) -> Option<(K, NodeId)> {
         self.heaps[heap].first().copied()
     }
 
-    /// Returns the heap that a node is in.
+    /// Returns the heap that a node is in; `None` if it is in no heap.
     #[inline]
     pub fn heap_of(&self, node: NodeId) -> Option<usize> {
         let place = self.places.get(node.0 as usize)?;
         (place.0 != NONE).then_some(place.0 as usize)
     }
 
-    /// Returns the key of a node, if it is in a heap.
+    /// Returns the key of a node; `None` if the node is in no heap.
     #[inline]
     pub fn key_of(&self, node: NodeId) -> Option<K> {
         let heap = self.heap_of(node)?;

@@ -57,7 +57,7 @@ words! {
 }
 
 parameters! {
-    /// Parameters of policies that may manage the buffer by the block.
+    /// Parameters of policies that can reserve room in the buffer for all pages of a block.
     pub(super) struct RoomParameters {
         /// Room that a block occupies in the buffer: that of its cached pages (`pages`), or that of all its N pages
         /// (`whole`).
@@ -378,7 +378,7 @@ impl<T: Default> BlockTable<T> {
         prefetch_whole(&self.nodes, self.heads[self.chain(number)] as usize);
     }
 
-    /// Returns the node that a page is in.
+    /// Returns the node that a page is in; `None` if the page is in no node.
     #[inline]
     pub fn node_of(&self, page: PageId) -> Option<NodeId> {
         let member = self.members.get(page.0 as usize)?;

@@ -133,7 +133,7 @@ impl Distances {
 
 #[derive(Clone, Debug, Default)]
 struct Cluster {
-    /// Time at which the last page was added.
+    /// Time, in page writes, at which a page was last added to the cluster.
     at: u64,
     /// Whether the block counts as grown.
     grown: bool,

@@ -121,7 +121,7 @@ struct Block {
     popularity: u32,
     /// The last write request that was counted for the block.
     request: u64,
-    /// Time of the last write to the block.
+    /// Time of the last write to the block, in page writes.
     written: u64,
     /// Number of the block's clean pages in the read cache.
     clean: u32,

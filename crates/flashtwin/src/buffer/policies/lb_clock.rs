@@ -175,7 +175,7 @@ impl Policy for LbClock {
         if !self.sweep(device, skip, out) {
             return false;
         }
-        // One round over the ring finds the largest.
+        // The published algorithm finds the largest block in one round over the ring.
         out.inspected += u64::from(self.blocks.len());
         let largest = |skip| {
             let blocks = &self.blocks;
