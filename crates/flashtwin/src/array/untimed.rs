@@ -33,8 +33,9 @@ impl Array {
         }
     }
 
-    /// Writes `pages` uniformly random pages in total, over all members, in no simulated time. Returns false if a
-    /// member wore out. In a SWAN array, the pages are written to the volume, in proportion to its size.
+    /// Writes `pages` uniformly random pages in total, equally many to each member, in no simulated time. Returns
+    /// false if a member wore out. In a SWAN array, the pages are written to the volume: `pages` times the volume's
+    /// share of the exported pages of all members.
     pub fn write_random(&mut self, rng: &mut Rng, pages: u64) -> bool {
         self.filling(&Sequential).write_random(rng, pages)
     }

@@ -1,8 +1,9 @@
 //! Page numbers that are remembered after the eviction of their pages (*ghosts*): a hash table of chains, and lists
 //! in the order of eviction.
 //!
-//! Ghosts are 2Q's A1out, ARC's B1 and B2, S3-FIFO's ghost queue, and the non-resident blocks of LIRS. Each policy
-//! bounds its lists. The table grows to the largest bound, and allocates nothing afterwards.
+//! Ghosts are 2Q's A1out, ARC's B1 and B2, S3-FIFO's ghost queue, the HIR pages of LIRS that are no longer cached,
+//! and the uncached pages of CLOCK-Pro. Each policy bounds its lists. The table grows to the largest bound, and
+//! allocates nothing afterwards.
 
 use crate::memory::{large_table, prefetch};
 use crate::units::{Lpn, PageId};

@@ -238,7 +238,7 @@ pub trait Policy {
     fn stream(&self, _page: PageId) -> Stream {
         Stream::Cold
     }
-    /// Called before a page that the policy does not rank enters the policy or the separate read cache. The next
+    /// Called before a page that the policy does not have enters the policy or the separate read cache. The next
     /// eviction makes room for this page, or removes an older copy of it.
     #[inline]
     fn arrives(&mut self, _lpn: Lpn) {}

@@ -3,8 +3,8 @@
 //!
 //! Each access to a page adds 1 to its count, up to 15. In the sketch, a page has one counter in each of four rows.
 //! An access increments only the smallest of the page's four counters (minimal increment). The page's count is the
-//! smallest of these counters. It is never less than the exact count. After a number of accesses, given by the sample
-//! size, all counts are halved and rounded down, as is the number of accesses.
+//! smallest of these counters, which is never less than the exact count. When the number of accesses reaches the
+//! sample size, all counts and the number of accesses are halved and rounded down.
 
 use std::collections::HashMap;
 

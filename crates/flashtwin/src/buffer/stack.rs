@@ -69,7 +69,7 @@ struct AtDepth {
 
 /// A page without a slot.
 const NO_SLOT: u32 = u32::MAX;
-/// Least size of a buffer in which a page is dirty, for a page that is dirty in no buffer.
+/// Stands for the least size of a buffer in which a page is dirty, if the page is dirty in no buffer.
 const CLEAN: u32 = u32::MAX;
 
 impl LruStack {

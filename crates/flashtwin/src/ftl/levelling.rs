@@ -40,7 +40,7 @@ parameters! {
         /// its place; 0: no migration. Without copy-back there is no migration either.
         migrate_percent: f64 = Kind::Percent, "85", "the reference: 85";
         /// Skip threshold, as a share of the mean remaining life of the pool's blocks. A victim with less remaining
-        /// life than this may be skipped; the less life it has, the more likely; 0: no victim is skipped.
+        /// life than this may be skipped, with a probability that grows as its life shrinks; 0: no victim is skipped.
         rate_limit_percent: f64 = Kind::Percent, "80", "the reference: 80";
     }
 }

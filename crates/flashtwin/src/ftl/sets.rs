@@ -152,7 +152,8 @@ impl PageMap {
             .any(|pool| behind(pool) && (!never || full(pool)))
     }
 
-    /// Whether every die has room for its share of `pages` moved pages.
+    /// Whether every die has room for its share of `pages` moved pages, if the pages are distributed equally over the
+    /// dies.
     pub fn shares_fit(&self, pages: u32, pages_per_program: u32) -> bool {
         let share = pages.div_ceil(self.shape.chips) + pages_per_program;
         let room = |pool: u32| {

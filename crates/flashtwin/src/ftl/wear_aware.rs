@@ -30,8 +30,7 @@ impl PageMap {
         (sum, n.into())
     }
 
-    /// Whether the life of a block is below `share` of the mean life, which is `sum / n`. `share` is in units of 1/10
-    /// 000.
+    /// Whether the life of a block is below `share` (in units of 1/10 000) of the mean life, which is `sum / n`.
     fn is_below(&self, block: u32, (sum, n): (u64, u64), share: u32) -> bool {
         u128::from(self.life(block) * n) * 10_000 < u128::from(sum) * u128::from(share)
     }

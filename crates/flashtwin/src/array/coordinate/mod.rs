@@ -78,7 +78,7 @@ impl Coordinator {
         self.views[member].ordered
     }
 
-    /// Updates the view of a member. Returns true if the member has just finished its order to collect.
+    /// Updates the coordinator's view of a member. Returns true if the member has just finished its order to collect.
     pub fn observe(&mut self, member: usize, ssd: &mut Ssd, now: Time) -> bool {
         let Some(scheme) = self.scheme.get() else {
             return false;

@@ -20,7 +20,8 @@ pub(crate) enum Origin {
 pub(crate) struct Request {
     pub member: usize,
     pub origin: Origin,
-    /// Number of pages that are still in flight, if the member takes single pages.
+    /// Number of pages without a response. If the member responds to whole requests, its single response ends the
+    /// request.
     left: u32,
     /// Whether all pages completed so far were written.
     written: bool,

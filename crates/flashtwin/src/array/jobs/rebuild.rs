@@ -10,7 +10,7 @@ use crate::array::member::{Members, State};
 use crate::spec::ArraySpec;
 use crate::units::Time;
 
-/// Size of a stretch on one member: the stretch has as many adjacent rows as fit.
+/// Size of a stretch on one member: a stretch has as many adjacent rows as fit into this size.
 const STRETCH_BYTES: u32 = 64 << 10;
 
 /// Progress of the rebuild of all replaced members.

@@ -131,7 +131,8 @@ impl Ahead {
         let mut pieces = std::mem::take(&mut self.pieces);
         let mut request = NONE;
         for piece in pieces.drain(..) {
-            // Events are processed before the first piece of each request of the array, but not between its pieces.
+            // Events are processed before the first piece of each request of the array, but not between the pieces of
+            // one request.
             if std::mem::replace(&mut request, piece.request) != piece.request {
                 self.note_responses(drive, piece.at);
             }

@@ -1,8 +1,8 @@
 //! CCF-LRU: cold clean pages are evicted first (Li et al. 2009).
 //!
 //! There are two recency lists: CCL holds the cold clean pages, ML all other pages. A page is cold if it was
-//! referenced once. A page that is read on a miss enters CCL, a page that is written on a miss enters ML. Both are
-//! cold then. A hit moves the page to the most recent end of ML, and the page is no longer cold.
+//! referenced once. A page that is read on a miss enters CCL, a page that is written on a miss enters ML. In both
+//! cases the page is cold. A hit moves the page to the most recent end of ML, and the page is no longer cold.
 //!
 //! The victim is the least recent page of CCL. If CCL is empty, the search starts at the least recent page of ML:
 //!

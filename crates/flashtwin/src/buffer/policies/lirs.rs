@@ -5,8 +5,8 @@
 //! Queue Q holds all cached HIR pages.
 //!
 //! While there are too few LIR pages, a new page becomes LIR, unless the HIR pages already have their share of the
-//! buffer. The exception matters after searches have skipped all pages of Q and have evicted LIR pages instead. If
-//! new pages replaced these LIR pages, all LIR pages would soon be new ones.
+//! buffer. The exception matters after searches have skipped all pages of Q and have evicted LIR pages instead.
+//! Without the exception, new pages would replace these LIR pages, and all LIR pages would soon be new ones.
 //!
 //! - Hit on a LIR page: the page moves to the top of S.
 //! - Hit on a HIR page in S: the page becomes LIR, moves to the top of S, and is removed from Q.

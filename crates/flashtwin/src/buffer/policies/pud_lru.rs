@@ -325,7 +325,7 @@ impl PudLru {
     }
 
     /// Moves blocks from the top of a heap to the heaps where they belong. Stops at a block that is in its right
-    /// heap, or that cannot become the result of `search`.
+    /// heap, or that is no better than the best block that `search` has found.
     fn put_right(&mut self, heap: usize, search: &Search) {
         while let Some(((at, used), node)) = self.heaps.first(heap) {
             let block = &self.blocks[node];

@@ -247,7 +247,7 @@ impl Bast {
         self.blocks.prefetch(page);
     }
 
-    /// Returns how much the host can write before the next merge.
+    /// Returns how many pages the host can write, and how many logs it can fill, before the next merge.
     pub(super) fn outlook(&self) -> Outlook {
         let n = self.store().pages_per_block();
         Outlook::of_log(self.idle_logs(), self.newest_room(), n)

@@ -333,8 +333,8 @@ impl Dftl {
     /// Collects one block. Returns false if no block can be collected, or if no block would gain a page.
     fn collect(&mut self, ops: &mut Vec<FlashOp>) -> bool {
         let free = self.store.free_blocks();
-        // A collection of a data block may open two blocks, one of each kind. A collection of a translation block
-        // opens at most one block.
+        // A collection of a data block may open two blocks, one for data and one for translation pages. A collection
+        // of a translation block opens at most one block.
         let mut victim = self.store.victim();
         if free < 2 && victim.is_some_and(|victim| !self.is_translation[victim as usize]) {
             victim = self
@@ -472,7 +472,7 @@ impl Dftl {
         prefetch(&self.stored, page as usize);
     }
 
-    /// Returns how much can be written before the next collection.
+    /// Returns how many pages and blocks can be written before the next collection.
     pub(super) fn outlook(&self) -> Outlook {
         let n = self.store.pages_per_block();
         let (free, low) = (self.store.free_blocks(), self.low_blocks);

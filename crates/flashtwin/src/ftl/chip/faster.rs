@@ -302,7 +302,7 @@ impl Faster {
         self.blocks.prefetch(page);
     }
 
-    /// Returns how much can be written before the next merge or reclaim.
+    /// Returns how many pages and log blocks the host can write before the next merge or reclaim.
     pub(super) fn outlook(&self) -> Outlook {
         let random = &self.random;
         let n = self.store().pages_per_block();

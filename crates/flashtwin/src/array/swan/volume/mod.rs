@@ -148,8 +148,7 @@ impl Volume {
         };
         let segments = shape.groups * shape.segments;
         let places = segments as usize * shape.data as usize;
-        // A segment is worth the moves only if more than half as many of its pages are invalid as are invalid on
-        // average.
+        // A segment is worth the moves only if its number of invalid pages is above half the mean over all segments.
         let half_spare = u64::from(shape.data) * u64::from(spare) / u64::from(2 * shape.segments);
         Some(Volume {
             layout: Layout::new(Level::Raid5, spec.rotation, shape.members, spec.chunk_pages),
@@ -295,8 +294,8 @@ impl Volume {
             let (front, groups) = (self.front, self.shape.groups);
             let others = (1..groups).map(|step| (front + step) % groups);
             let with_room = others.filter(|&group| self.has_room(group));
-            // `max_by_key` returns the last of several groups with equal numbers. In the reversed order, this is the
-            // first group.
+            // `max_by_key` returns the last of several groups with equally many free segments. In the reversed order,
+            // this is the first group.
             self.front = with_room
                 .rev()
                 .max_by_key(|&group| self.groups[group as usize].free.len())?;
