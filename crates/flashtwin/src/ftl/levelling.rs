@@ -7,7 +7,7 @@ use crate::component::{parameters, Chosen, Component, Kind};
 pub(crate) struct Levelling {
     /// Whether the free block with the fewest erases is opened. If false, free blocks are opened in circular order.
     pub least_worn_first: bool,
-    /// A block with this many erases fewer than the mean of its pool is collected.
+    /// A block is collected if its number of erases is below the mean of its pool by at least this number.
     pub erases_behind: Option<u32>,
     /// Parameters of the reference's wear levelling, in which worn victims are skipped or receive the coldest data.
     pub wear_aware: Option<WearAware>,

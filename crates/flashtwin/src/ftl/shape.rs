@@ -27,7 +27,8 @@ pub(crate) struct Shape {
     pub least_worn_first: bool,
     /// Parameters of the reference's wear levelling, if it is used.
     pub wear_aware: Option<WearAware>,
-    /// A block with this many erases fewer than the mean of its pool is collected, however many live pages it has.
+    /// A block is collected if its number of erases is below the mean of its pool by at least this number, however
+    /// many live pages it has.
     pub erases_behind: Option<u32>,
     /// Correction of the number of free blocks. Without copy-back, the reference's number is one too high at the
     /// start (quirk Q6).

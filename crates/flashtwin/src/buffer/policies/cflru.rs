@@ -102,8 +102,8 @@ pub struct Cflru {
     /// The most recent page of the window.
     boundary: Option<PageId>,
     clean_in_window: List,
-    /// Pages that GCaR's searches have passed over in the whole list. `passed_clean` has those that its searches have
-    /// passed over among the clean pages of the window.
+    /// Pages that GCaR's searches of the whole list have passed over. `passed_clean`: pages that GCaR's searches of
+    /// the clean pages of the window have passed over.
     passed: Passed,
     passed_clean: Passed,
 }
