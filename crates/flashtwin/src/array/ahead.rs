@@ -2,8 +2,6 @@
 //!
 //! In some arrays, no member affects which requests another member receives, or when. Such an array has striping
 //! without redundancy, no coordinator, no buffer, and no link or processor of its own. The requests to all members
-//! In some arrays, no member affects which requests another member receives, or when. Such an array has striping
-//! without redundancy, no coordinator, no buffer, and no link or processor of its own. The requests to all members
 //! then follow from the array's requests alone. If the array's requests are known in advance, each member immediately
 //! receives its parts (*pieces*) of all of them. Each member simulates its pieces up to the last arrival, as a
 //! separate task, and records its responses with their instants. Afterwards the array processes the same requests one

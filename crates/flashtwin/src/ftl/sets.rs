@@ -89,8 +89,8 @@ impl PageMap {
         tallied.min_by_key(|&(set, live, _)| (live, self.age_key(sets.of(set))))
     }
 
-    /// Counts the blocks of a superblock that may be collected. Returns the number of live pages in them, and their
-    /// number. `None` if a block of the superblock is not full yet, or if none may be collected.
+    /// Counts the blocks of a superblock that may be collected. Returns the number of their live pages, and the
+    /// number of these blocks. `None` if a block of the superblock is not full yet, or if none may be collected.
     fn tally_of_set(&self, blocks: &[u32]) -> Option<(u32, u32)> {
         let (mut live, mut collectable) = (0, 0);
         for &block in blocks.iter().filter(|&&block| block != NONE) {

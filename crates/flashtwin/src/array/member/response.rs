@@ -24,7 +24,6 @@ impl Spent {
 
     /// Returns the parts of the response time of a request to a member with a buffer of its own. Each part includes
     /// the corresponding part of the time for which the request waited for a slot.
-    /// of the time for which the request waited for a slot.
     fn of_request(parts: &Breakdown) -> Spent {
         Spent {
             queue_gc: parts.gc(),
