@@ -583,6 +583,20 @@ impl Nand {
         }
     }
 
+    /// Whether [`Nand::set_gc`] has an effect.
+    pub fn can_set_gc(&self) -> bool {
+        matches!(self, Nand::Msr(_) | Nand::Modern(_))
+    }
+
+    /// Takes over the GC settings of `spec`.
+    pub fn set_gc(&mut self, spec: &DeviceSpec) {
+        match self {
+            Nand::Msr(n) => n.set_gc(spec),
+            Nand::Modern(n) => n.set_gc(spec),
+            Nand::Layered(_) | Nand::Units(_) => {}
+        }
+    }
+
     /// Orders the pools of a die, or of all dies, to collect one block each.
     pub fn force_one_each(&mut self, die: Option<u32>) {
         let (orders, ftl) = match self {

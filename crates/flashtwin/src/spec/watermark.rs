@@ -8,7 +8,7 @@ use super::error::{Problem, SpecError};
 use super::tree::{Entry, Node, Tree};
 use super::{Gc, Geometry};
 
-const KEY: &str = "gc.low_percent_of_reserve";
+pub(super) const KEY: &str = "gc.low_percent_of_reserve";
 
 /// Renames this file's key to `gc.low_percent` in the device file and in overrides. Returns the last share that was
 /// given by this file's key. `None` if `gc.low_percent` was given after it.
@@ -108,6 +108,13 @@ mod tests {
             ("gc.low_percent_of_reserve", "10"),
         ];
         assert_eq!(low(&few), Ok(4.0));
+        assert_eq!(low(&[("geometry.reserve_percent", "15.5")]), Ok(3.1));
+        // One of 48 blocks is 2.08333 %; rounded down, that would be no whole block.
+        let few = [
+            ("geometry.blocks_per_plane", "48"),
+            ("gc.low_percent_of_reserve", "10"),
+        ];
+        assert_eq!(low(&few), Ok(2.0834));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 mod classes;
 mod collect;
 mod death;
+mod exchange_gc;
 mod exchange_policy;
 mod precondition;
 mod times;
@@ -357,6 +358,13 @@ impl Flash {
     /// Orders a die, or all dies, to collect one block each (D-143).
     pub(crate) fn collect(&mut self, die: Option<u32>, now: Time, events: &mut EventQueue) {
         self.nand.force_one_each(die);
+        self.activate_all(now, events);
+    }
+
+    /// Takes over a specification that differs in GC settings only.
+    pub(crate) fn set_gc(&mut self, spec: DeviceSpec, now: Time, events: &mut EventQueue) {
+        self.nand.set_gc(&spec);
+        *self.spec = spec;
         self.activate_all(now, events);
     }
 

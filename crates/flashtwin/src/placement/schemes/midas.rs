@@ -8,8 +8,8 @@ use crate::units::Lpn;
 parameters! {
     /// Parameters of MiDAS.
     struct Parameters {
-        /// Largest number of groups; each is a class.
-        groups: u32 = Kind::Count(2, 16), "5", "ours";
+        /// Largest number of groups in the chain.
+        classes: u32 = Kind::Count(2, 16), "5", "ours";
     }
 }
 
@@ -74,15 +74,15 @@ pub(crate) struct Midas {
 /// Returns the lower edge of a bin, in pages of the host: octaves of the age plus 1, divided into equal bins.
 fn edge(bin: usize) -> f64 {
     let (octave, within) = (bin / BINS_OF_OCTAVE, bin % BINS_OF_OCTAVE);
-    (octave as f64).exp2() * (1.0 + within as f64 / BINS_OF_OCTAVE as f64) - 1.0
+    (1u64 << octave) as f64 * (1.0 + within as f64 / BINS_OF_OCTAVE as f64) - 1.0
 }
 
 /// Returns the bin of an age.
 fn bin_of(pages: f64) -> usize {
     let value = pages.max(0.0) + 1.0;
-    let octave = value.log2().floor();
-    let within = (value / octave.exp2() - 1.0) * BINS_OF_OCTAVE as f64;
-    octave as usize * BINS_OF_OCTAVE + within as usize
+    let octave = (value as u64).ilog2() as usize;
+    let within = (value / (1u64 << octave) as f64 - 1.0) * BINS_OF_OCTAVE as f64;
+    octave * BINS_OF_OCTAVE + within as usize
 }
 
 impl Lives {
@@ -100,7 +100,7 @@ impl Lives {
         }
     }
 
-    /// Returns the place of a page in the sample: one page of each `stride`, at a position that is no multiple.
+    /// Returns the place of a page in the sample: one page of each `stride`, at a position that differs between strides.
     #[inline]
     fn place(&self, lpn: Lpn) -> Option<usize> {
         let (place, position) = (lpn.0 / self.stride, lpn.0 % self.stride);
@@ -119,14 +119,14 @@ impl Lives {
         if begun != NEVER {
             self.over += 1;
             self.spend(begun, clock);
-            self.ended[bin_of((clock - begun) as f64).min(BINS - 1)] += 1.0;
+            self.ended[bin_of(clock.saturating_sub(begun) as f64).min(BINS - 1)] += 1.0;
         }
     }
 
     /// Counts the time of a life that began at a host clock, up to now.
     fn spend(&mut self, begun: u64, clock: u64) {
         let from = self.counted_to.saturating_sub(begun) as f64;
-        let until = (clock - begun) as f64;
+        let until = clock.saturating_sub(begun) as f64;
         let first = bin_of(from).min(BINS - 1);
         let last = bin_of(until).min(BINS - 1);
         // Rounding may put an age on the other side of an edge, where its share is 0.
@@ -152,7 +152,7 @@ impl Lives {
     }
 
     /// Ends the epoch, if pages were overwritten: halves all counts, so that earlier epochs count less. While the device
-    /// is filled, few lives end, which says nothing of later ones: the epoch is forgotten.
+    /// is filled, few lives end, so that later ones are unknown: the epoch is forgotten.
     fn end_epoch(&mut self, is_filled: bool) {
         let factor = if is_filled { 0.5 } else { 0.0 };
         for count in self.spent.iter_mut().chain(&mut self.ended) {
@@ -302,7 +302,7 @@ impl Shipped for Midas {
         )),
         provenance: Provenance::Reconstruction,
         rule: &[
-            "The host's pages are of the first class of a chain of at most `groups` classes. A survivor goes to the next \
+            "The host's pages are of the first class of a chain of at most `classes` classes. A survivor goes to the next \
              class of the chain, or stays in the last one.",
             "With the scope `chain`, the oldest unit of a class is collected while the class holds more units than its size; \
              otherwise, the victim rule chooses among the units of the last class.",
@@ -316,8 +316,8 @@ impl Shipped for Midas {
     };
 
     fn new(settings: &Settings, device: &Device) -> Result<Midas, String> {
-        let Parameters { groups } = Parameters::of(settings);
-        let groups = groups as usize;
+        let Parameters { classes } = Parameters::of(settings);
+        let groups = classes as usize;
         Ok(Midas {
             groups,
             device: *device,
