@@ -2,10 +2,10 @@
 //!
 //! In some arrays, no member affects which requests another member receives, or when. Such an array has striping
 //! without redundancy, no coordinator, no buffer, and no link or processor of its own. The requests to all members
-//! then follow from the array's requests alone. If these are known in advance, all members receive their parts
-//! (*pieces*) immediately. Each member simulates its pieces up to the last arrival, as a separate task, and records
-//! its responses with their instants. Afterwards the array processes the same requests one by one, as it does
-//! otherwise. Where it would wait for a member, it uses the recorded response:
+//! then follow from the array's requests alone. If the array's requests are known in advance, each member immediately
+//! receives its parts (*pieces*) of all of them. Each member simulates its pieces up to the last arrival, as a
+//! separate task, and records its responses with their instants. Afterwards the array processes the same requests one
+//! by one, as it does otherwise. Where it would wait for a member, it uses the recorded response:
 //! ```text
 //! requests --split--> member 0: pieces --task 1--> results --.
 //!          `--------> member 1: pieces --task 2--> results --+--> the array, request by request
@@ -23,9 +23,9 @@ use crate::request::{Op, Request};
 use crate::units::{narrow, Lpn, Time};
 
 impl Array {
-    /// Simulates the members' parts of `requests` ahead, each member as a task of `executor`. Each request must later
-    /// be submitted exactly at its `arrival`, before the device is advanced beyond the last arrival. `last` states
-    /// that no other request follows until all of `requests` have completed.
+    /// Simulates the members' parts of `requests` ahead, each member as a task of `executor`. The caller must later
+    /// submit each request exactly at its `arrival`, before it advances the device beyond the last arrival. `last`
+    /// states that no other request follows until all of `requests` have completed.
     ///
     /// Does nothing and returns false if members depend on each other, or if a request does not consist of whole
     /// pages. Before other requests are submitted, [`Array::resume_serial`] must be called.
@@ -42,7 +42,8 @@ impl Array {
         self.backend.ahead_ends = last;
         let io = &mut self.backend.io;
         io.members.iter_mut().for_each(Member::begin_ahead);
-        // A piece may have several pages. The array must send the same requests, so it must join pages, too.
+        // The array joins consecutive pages to one request here, because the simulation ahead joined them to one
+        // piece.
         io.sends_single_pages = false;
         io.choose_features();
         for (number, request) in (0..).zip(requests) {
@@ -79,8 +80,8 @@ impl Array {
 }
 
 impl Raid {
-    /// Returns whether members are independent, and no operation is in flight that was not simulated ahead. `at_rest`
-    /// returns whether the front end has no operation in flight.
+    /// Whether members are independent, and no operation is in flight that was not simulated ahead. `at_rest` returns
+    /// whether the front end has no operation in flight.
     fn may_run_ahead(&self, at_rest: impl FnOnce() -> bool) -> bool {
         let io = &self.io;
         self.independent

@@ -60,8 +60,8 @@ impl Array {
         array
     }
 
-    /// Simulates a power loss at this instant, as [`crate::Ssd::cut_power`] does. Each member writes to flash what it
-    /// can save of its volatile memory, in no virtual time, and then restarts. The result lists the lost pages.
+    /// Simulates a power loss at this instant, as [`crate::Ssd::cut_power`] does. Each member writes to flash the
+    /// volatile data that it can save, in no virtual time, and then restarts. The result lists the lost pages.
     pub fn cut_power(&mut self, steps: u64) -> Option<PowerCut> {
         let (spec, units) = (
             self.backend.spec.clone(),
@@ -140,7 +140,7 @@ impl Array {
         }
     }
 
-    /// Returns the members' logs of flash and buffers since the last call.
+    /// Calls `take` for each member with its number and its logs of flash and buffer since the last call.
     pub fn take_member_logs(
         &mut self,
         mut take: impl FnMut(usize, Vec<FlashEvent>, Vec<BufferEvent>),
@@ -159,8 +159,9 @@ impl Array {
         io.choose_features();
     }
 
-    /// Returns the intervals since the last call or [`crate::Device::reset_metrics`], in the order of their ends. An
-    /// interval that is still open is split at this instant. Its second part belongs to the next call.
+    /// Returns the intervals in which members collected since the last call or [`crate::Device::reset_metrics`], in
+    /// the order of their ends. An interval that is still open is split at this instant. Its second part belongs to
+    /// the next call.
     pub fn take_gc_intervals(&mut self) -> Vec<GcInterval> {
         let now = self.now();
         let timeline = self.backend.io.watch.timeline.as_mut();

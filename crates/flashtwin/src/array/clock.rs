@@ -1,4 +1,4 @@
-//! The current instant, and alarms: pending instants in the array's event queue.
+//! The current instant, and alarms: each is a pending instant in the array's event queue.
 
 use crate::events::EventQueue;
 use crate::units::Time;
@@ -25,7 +25,7 @@ impl Alarm {
         }
     }
 
-    /// Sets the alarm to `at`, if that is earlier than its present instant.
+    /// Sets the alarm to `at` if it is pending for a later instant or not at all. Otherwise does nothing.
     #[inline]
     pub fn set(&mut self, at: Time, clock: &mut Clock) {
         if at >= self.at {

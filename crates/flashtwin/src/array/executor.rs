@@ -1,7 +1,7 @@
-//! Execution of work on independent members. The model creates no threads; a driver can provide an executor that
-//! does.
+//! Executors of tasks on independent members. The model creates no threads. A driver can provide an executor that
+//! uses several threads.
 
-/// A piece of work, independent of the others that run with it.
+/// A piece of work that is independent of the other tasks in the same call of [`Executor::run`].
 pub type Task<'a> = Box<dyn FnOnce() + Send + 'a>;
 
 /// Runs independent tasks. The results must not depend on the order of the tasks, nor on the threads that run them.

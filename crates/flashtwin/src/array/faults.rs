@@ -16,7 +16,7 @@ use crate::spec::Level;
 use crate::units::{narrow, Time};
 
 impl Array {
-    /// Makes a member fail at this instant. The array's operations in flight continue without it.
+    /// Makes a member fail at this instant. The array's operations in flight continue with the other members.
     ///
     /// # Errors
     /// Fails if there is no such member, if it has failed before, if data would be lost without it, or if the array
@@ -29,8 +29,8 @@ impl Array {
         Ok(())
     }
 
-    /// Makes a member fail even if data are then lost ([`MemberError::Needed`]). If they are, all requests in flight
-    /// and all later requests complete with [`crate::Status::Failed`] (D-107).
+    /// Makes a member fail even if the array then loses data ([`MemberError::Needed`]). In this case, all requests in
+    /// flight and all later requests complete with [`crate::Status::Failed`] (D-107).
     ///
     /// # Errors
     /// Fails if there is no such member, it has failed before, or the array has lost data.
@@ -47,8 +47,8 @@ impl Array {
         }
     }
 
-    /// Replaces a failed member by a new, empty one. Its contents are reconstructed from the others, at the pace
-    /// given by `array.rebuild_depth` and `array.rebuild_mib_per_s`.
+    /// Replaces a failed member by a new, empty one. The array reconstructs the contents of the new member from the
+    /// other members, at the pace given by `array.rebuild_depth` and `array.rebuild_mib_per_s`.
     ///
     /// # Errors
     /// Fails if there is no such member, it has not failed, or the array has lost data.
@@ -59,7 +59,7 @@ impl Array {
         Ok(())
     }
 
-    /// Returns the number of restored rows and the number of all rows, summed over the members that are being
+    /// Returns the number of restored rows and the total number of rows, each summed over the members that are being
     /// rebuilt. `None` if no member is being rebuilt.
     pub fn rebuild_progress(&self) -> Option<(u64, u64)> {
         let members = &self.backend.io.members;
@@ -120,13 +120,14 @@ impl Array {
         Ok(ordered)
     }
 
-    /// Returns the phases since the last [`crate::Device::reset_metrics`]. There is at least one;
-    /// the last one has not ended.
+    /// Returns the phases since the last [`crate::Device::reset_metrics`]. There is at least one phase; the last
+    /// phase has not ended.
     pub fn phases(&self) -> &[Phase] {
         &self.backend.io.record.history.phases
     }
 
-    /// Rebuilds since the last [`crate::Device::reset_metrics`], including those in progress at the time.
+    /// Returns the rebuilds since the last [`crate::Device::reset_metrics`], including those that were running at
+    /// that time.
     pub fn rebuilds(&self) -> &[MemberRebuild] {
         &self.backend.io.record.history.rebuilds
     }
@@ -147,7 +148,7 @@ impl Raid {
             })
     }
 
-    /// Checks that the member is present, either complete or being rebuilt.
+    /// Checks that the member is not missing: it is either complete or being rebuilt.
     fn may_use(&self, member: usize) -> Result<(), MemberError> {
         match self.state_of(member)? {
             State::Failed => Err(MemberError::Missing { member }),
@@ -163,8 +164,8 @@ impl Raid {
         Ok(())
     }
 
-    /// Whether data would be lost if `member` were missing, in addition to the members for which `missing` returns
-    /// true.
+    /// Whether the array would lose data if `member` were missing together with the members for which `missing`
+    /// returns true.
     pub(super) fn needs(&self, member: usize, missing: impl Fn(usize) -> bool) -> bool {
         let members = self.io.members.len();
         let others = (0..members).filter(|&at| at != member && missing(at));
@@ -189,9 +190,10 @@ impl Raid {
         self.io.begin_phase(clock.now);
     }
 
-    /// Continues, without the failed member, the operations that were in flight there. Operations of the host are
-    /// first, in the order in which they were sent. Jobs follow, by number. Jobs cannot be ordered by their requests,
-    /// because pages of a job may have been sent without a request record, depending on whether the array is logged.
+    /// Continues, with the other members, the operations that were in flight on the failed member. Operations of the
+    /// host are first, in the order in which they were sent. Jobs follow, by number. Jobs cannot be ordered by their
+    /// requests, because pages of a job may have been sent without a request record, depending on whether the array
+    /// is logged.
     fn replan(&mut self, member: usize, clock: &mut Clock) {
         self.io.watch.coordinator.set_ordered(member, false);
         self.io.look_at(member, clock);
@@ -255,7 +257,7 @@ impl Raid {
         io.deliver(clock);
     }
 
-    /// Orders a member to collect; the caller has checked that it can.
+    /// Orders a member to collect. The caller has checked that the member can execute the order.
     fn collect_at(&mut self, member: usize, die: Option<u32>, clock: &mut Clock) {
         let io = &mut self.io;
         io.members[member].collect(clock, die);

@@ -1,5 +1,5 @@
-//! An array: several SSDs (members) behind one front end. To its driver an array is a device, like an SSD. Buffer
-//! policies are the same for the memory of its controller.
+//! An array: several SSDs (members) behind one front end. To its driver an array is a device, like an SSD. The memory
+//! of the array's controller uses the same buffer policies as an SSD.
 //!
 //! A file calls only files below it:
 //!

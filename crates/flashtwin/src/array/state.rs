@@ -30,8 +30,8 @@ impl Array {
         for member in self.backend.io.members.iter() {
             out.write_all(&[u8::from(member.state == State::There)])?;
         }
-        // The members of an array that lost data stopped with operations in flight, so no array could continue from
-        // their states.
+        // Of an array that lost data, no member is saved: the members stopped with operations in flight, so no array
+        // could continue from their states.
         if self.backend.io.members.lost {
             return Ok(());
         }
@@ -69,7 +69,8 @@ impl Array {
             let message = format!("member {member} is missing, and data with it");
             return Err(StateError::Inconsistent(message));
         }
-        // New members are loaded in place, because their tables are most of the memory that a run allocates.
+        // New members are loaded in place: the tables of a second set of members would nearly double the memory of a
+        // run.
         let in_place = raid.io.members.iter().all(Member::is_new);
         let mut members = match in_place {
             true => raid.io.members.take(),

@@ -24,7 +24,7 @@ pub struct Filling<'a> {
 }
 
 impl Array {
-    /// Returns an object whose functions are those below, executed by `executor` with one task per member.
+    /// Returns an object with the filling functions below. `executor` executes them, with one task per member.
     pub fn filling<'a>(&'a mut self, executor: &'a dyn Executor) -> Filling<'a> {
         Filling {
             array: self,
@@ -33,14 +33,15 @@ impl Array {
         }
     }
 
-    /// Writes `pages` uniformly random pages in total, over all members, in no simulated time. Returns false if a
-    /// member wore out. In a SWAN array, the pages are written to the volume, in proportion to its size.
+    /// Writes `pages` uniformly random pages in total, equally many to each member, in no simulated time. Returns
+    /// false if a member wore out. In a SWAN array, the pages are written to the volume: `pages` times the volume's
+    /// share of the exported pages of all members.
     pub fn write_random(&mut self, rng: &mut Rng, pages: u64) -> bool {
         self.filling(&Sequential).write_random(rng, pages)
     }
 
-    /// Opens the blocks to which the members' buffer policies write the pages that they choose. Returns false if a
-    /// member wore out.
+    /// Opens the blocks that the members' buffer policies fill separately, such as blocks of hot pages. Returns false
+    /// if a member wore out.
     pub fn open_policy_blocks(&mut self, seed: u64) -> bool {
         self.filling(&Sequential).open_policy_blocks(seed)
     }
@@ -118,7 +119,7 @@ impl<'a> Filling<'a> {
         self.prepare(|at, ssd| ssd.fill_steady_announced(seed_of(seed, at), watch))
     }
 
-    /// Applies `work` to each member; returns whether it succeeded for all.
+    /// Applies `work` to each member; returns whether it returned true for all members.
     fn prepare(self, work: impl Fn(usize, &mut Ssd) -> bool + Sync) -> bool {
         let members = &mut self.array.backend.io.members;
         let mut done = vec![false; members.len()];

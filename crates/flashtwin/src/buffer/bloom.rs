@@ -84,7 +84,7 @@ impl Bloom {
     #[inline]
     fn positions(&self, lpn: Lpn) -> [u64; HASHES] {
         let mix = Rng::new(u64::from(lpn.0)).next_u64();
-        // Scales to a number below m by multiplication, since divisions are slow.
+        // Scales a hash to a bit index below m by multiplication, because division is slow.
         let scaled = |hash: u64| ((u128::from(hash) * u128::from(self.bits)) >> 64) as u64;
         let mut at = scaled(mix);
         let step = scaled(mix.rotate_left(32));
@@ -149,7 +149,7 @@ impl Known {
         }
     }
 
-    /// Inserts a page; returns whether it was already known.
+    /// Inserts a page; returns whether the filter already contained it.
     #[inline]
     fn insert(&mut self, lpn: Lpn) -> bool {
         match self {
@@ -178,7 +178,7 @@ impl Known {
 pub(crate) struct Filter {
     /// Pages inserted since the last reset.
     younger: Known,
-    /// Pages inserted between the last two resets; `None` if a reset removes all pages.
+    /// Pages inserted between the last reset and the one before it; `None` if a reset removes all pages.
     older: Option<Known>,
     /// Number of distinct pages in `younger`.
     items: u64,
@@ -261,7 +261,7 @@ impl Filter {
 mod tests {
     use super::*;
 
-    /// Test vector DSP-2: one inserted page in a filter of 64 bits.
+    /// Test vector DSP-2: a filter of 64 bits into which one page is inserted.
     #[test]
     fn one_item_in_64_bits() {
         for lpn in (0..1000).map(Lpn) {

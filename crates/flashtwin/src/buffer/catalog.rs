@@ -25,7 +25,8 @@ pub fn entries() -> impl Iterator<Item = &'static Entry> {
     ENTRIES.iter().copied()
 }
 
-/// Returns the policy called `name`; for `gcar-X`, the filter and X.
+/// Returns the entry of the policy called `name`; for `gcar-X`, the entry of the filter and that of X. `None` if
+/// there is no such policy.
 pub fn find(name: &str) -> Option<(&'static Entry, Option<&'static Entry>)> {
     let called = |name: &str| entries().find(|entry| entry.name == name);
     match name.strip_prefix(GCAR) {

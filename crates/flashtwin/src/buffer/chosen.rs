@@ -12,7 +12,7 @@ use crate::component::{Parameter, Settings};
 pub struct ChosenPolicy {
     /// Whether GCaR filters the policy.
     pub gcar: bool,
-    /// Name of the policy, or of the base policy if it is filtered.
+    /// Name of the policy without the prefix `gcar-`.
     pub base: &'static str,
     /// Values of the parameters; fractions of the buffer have been converted to pages.
     pub settings: Settings,
@@ -61,18 +61,19 @@ impl ChosenPolicy {
         split(name).is_some()
     }
 
-    /// Returns the name of the policy, with the prefix of the filter.
+    /// Returns the name of the policy, with the prefix `gcar-` if GCaR filters it.
     pub fn name(&self) -> String {
         let prefix = if self.gcar { GCAR } else { "" };
         format!("{prefix}{}", self.base)
     }
 
-    /// Returns the description of the policy, or of the one under the filter.
+    /// Returns the catalogue entry of the policy; if GCaR filters it, the entry of the base policy.
     pub(crate) fn entry(&self) -> &'static Entry {
         split(self.base).expect("it was chosen among the entries").1
     }
 
-    /// Parameters of the policy called `name`, including those of its base if it is filtered.
+    /// Parameters of the policy called `name`. For `gcar-X`, the parameters of X, of GCaR, and those that X has only
+    /// with GCaR.
     pub(crate) fn parameters(name: &str) -> impl Iterator<Item = &'static Parameter> {
         let found = split(name);
         let filter = entries().find(|entry| entry.name == FILTER && found.is_some_and(|f| f.0));
@@ -85,7 +86,8 @@ impl ChosenPolicy {
     }
 }
 
-/// Splits the name of a policy. Returns whether GCaR filters the policy, and the base policy.
+/// Splits the name of a policy into whether it has the prefix `gcar-`, and the base policy. Returns `None` if no
+/// device can use a policy of this name.
 fn split(name: &str) -> Option<(bool, &'static Entry)> {
     let (entry, base) = find(name)?;
     let alone = base.unwrap_or(entry);

@@ -1,5 +1,5 @@
-//! Lists of pages, ordered by the cost of evicting from them. The order is a tournament: a change of one list repeats
-//! only the matches of that list.
+//! Lists of pages, ordered by the cost of evicting a page from each list. The order is a tournament: when one list
+//! changes, only the matches of this list are repeated.
 
 use crate::units::Time;
 

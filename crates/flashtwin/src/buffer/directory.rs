@@ -48,9 +48,9 @@ impl Directory {
     pub fn new(pages: usize) -> Directory {
         let size = (pages.max(2) * HEADS_A_PAGE).next_power_of_two();
         Directory {
-            // SAFETY: indexed only by `Directory::chain`, whose results are below the number of heads.
+            // SAFETY: the only index is the result of `Directory::chain`, which is below the number of heads.
             heads: unsafe { TrustedTable::new(large_table(END, size)) },
-            // SAFETY: pages are checked when they are inserted; links contain no others.
+            // SAFETY: the index is a page that was checked when it was inserted; links contain no other pages.
             next: unsafe { TrustedTable::new(room_for(pages)) },
             shift: 64 - size.trailing_zeros(),
         }

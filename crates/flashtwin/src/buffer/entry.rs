@@ -8,7 +8,7 @@ use crate::component::{source, Parameter, Provenance, Source};
 /// order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {
-    /// Policies that use when a page was accessed, and whether it is clean.
+    /// Policies that use the time of the last access to a page, and whether the page is clean.
     Recency,
     /// Policies that use the erase block or the request of a page.
     Blocks,
@@ -50,7 +50,7 @@ pub struct Cost {
     pub here: &'static str,
 }
 
-/// A string of accesses that shows the rule at work.
+/// An access string whose evictions show the rule of the policy.
 #[derive(Clone, Copy, Debug)]
 pub struct Example {
     /// Capacity of the buffer in pages.
@@ -88,7 +88,7 @@ pub struct Entry {
     pub state: &'static str,
     /// Cost of an access.
     pub cost: Cost,
-    /// An example of the rule; `None` for a policy that cannot be stepped.
+    /// An example of the rule; `None` for a policy that cannot run an access string step by step.
     pub example: Option<Example>,
     /// Parameters of the policy, as keys of section `buffer`.
     pub parameters: &'static [&'static [Parameter]],

@@ -1,8 +1,9 @@
 //! Page numbers that are remembered after the eviction of their pages (*ghosts*): a hash table of chains, and lists
 //! in the order of eviction.
 //!
-//! Ghosts are 2Q's A1out, ARC's B1 and B2, S3-FIFO's ghost queue, and the non-resident blocks of LIRS. Each policy
-//! bounds its lists. The table grows to the largest bound, and allocates nothing afterwards.
+//! Ghosts are 2Q's A1out, ARC's B1 and B2, S3-FIFO's ghost queue, the HIR pages of LIRS that are no longer cached,
+//! and the uncached pages of CLOCK-Pro. Each policy bounds its lists. The table grows to the largest bound, and
+//! allocates nothing afterwards.
 
 use crate::memory::{large_table, prefetch};
 use crate::units::{Lpn, PageId};
@@ -68,8 +69,8 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         self.lists[list].len
     }
 
-    /// Returns the number under which a page is remembered. Numbers are small. The number of a forgotten page is
-    /// reused.
+    /// Returns the number under which a page is remembered; `None` if no list has it. Numbers are small. The number
+    /// of a forgotten page is reused.
     #[inline]
     pub fn find(&self, lpn: Lpn) -> Option<u32> {
         let mut at = self.heads[self.chain(lpn)];
@@ -83,7 +84,7 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         None
     }
 
-    /// Returns the number of the page evicted first.
+    /// Returns the number of the page of a list that was evicted first; `None` if the list is empty.
     #[inline]
     pub fn oldest(&self, list: usize) -> Option<u32> {
         let oldest = self.lists[list].oldest;
@@ -145,7 +146,7 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         }
     }
 
-    /// Forgets the page remembered at a place; returns its list.
+    /// Forgets the page that is remembered under the number `at`; returns the list that had it.
     pub fn remove(&mut self, at: u32) -> usize {
         let ghost = self.ghosts[at as usize];
         let chain = self.chain(ghost.lpn);
@@ -174,13 +175,14 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         list
     }
 
-    /// Forgets a page, if it is remembered; returns its list.
+    /// Forgets a page; returns the list that had it, `None` if no list remembered the page.
     #[inline]
     pub fn recall(&mut self, lpn: Lpn) -> Option<usize> {
         self.find(lpn).map(|at| self.remove(at))
     }
 
-    /// Forgets the page of a list that was evicted first. Prefetches the data that the next such call accesses.
+    /// Forgets the page of a list that was evicted first. Prefetches the data that the next call for this list
+    /// accesses.
     pub fn forget_oldest(&mut self, list: usize) {
         if let Some(at) = self.oldest(list) {
             self.remove(at);
@@ -230,7 +232,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// Returns a number for the entry: even for cached pages, odd for ghosts.
+    /// Returns a number that identifies the entry in the list: even for cached pages, odd for ghosts.
     pub fn number(self) -> PageId {
         match self {
             Place::Page(page) => PageId(page.0 * 2),

@@ -79,13 +79,13 @@ words! {
 pub struct Blocking {
     pages: Divider,
     chips: Divider,
-    /// The stride, and the stride times the number of chips, both in pages; `None` if a block consists of consecutive
-    /// pages.
+    /// The stride, and the stride times the number of chips, both in pages. `None` if a block consists of consecutive
+    /// pages of the host.
     striped: Option<(Divider, Divider)>,
 }
 
 impl Blocking {
-    /// Creates the division into blocks of this kind, for a buffer of this `setup`.
+    /// Divides the pages into blocks of the kind `blocks`, for a buffer of this `setup`.
     pub fn new(setup: &Setup, blocks: Blocks) -> Blocking {
         let stride = match blocks {
             Blocks::Element if setup.chips > 1 => setup.stride_pages,

@@ -10,9 +10,9 @@ pub struct Access {
     pub lpn: Lpn,
     /// True for a write, false for a read.
     pub write: bool,
-    /// Whether the page differs from flash after the access.
+    /// Whether the cached page differs from its flash copy after the access.
     pub dirty: bool,
-    /// Number of the host request, the same for all its pages.
+    /// Number of the host request; all pages of a request have the same number.
     pub request: u64,
     /// Pages of that request.
     pub request_pages: u32,
@@ -26,7 +26,8 @@ pub trait DeviceView {
     fn dirty(&self, page: PageId) -> bool;
     /// Returns the logical page that is cached as `page`.
     fn lpn(&self, page: PageId) -> Lpn;
-    /// Returns the chip that holds the page's flash copy; with static placement, also if there is no copy yet.
+    /// Returns the chip of the page's flash copy. If the page has no copy: with static placement, the chip to which
+    /// it will be written, otherwise `None`.
     fn chip(&self, page: PageId) -> Option<ChipId>;
     /// Whether the page cannot be evicted because it is in flight (D-36): it has no slot yet, or its data are still
     /// being read. In the buffer without time no page is in flight.
@@ -59,7 +60,7 @@ pub trait DeviceView {
     fn time_changes(&self) -> Option<&ChipChanges> {
         None
     }
-    /// Whether the chip runs no operation and none waits for it.
+    /// Whether the chip executes no operation, and no operation waits for the chip.
     fn chip_idle(&self, chip: ChipId) -> bool;
     /// Returns the number of free blocks of the chip. Open blocks are not free. Returns `u32::MAX` for a dead chip,
     /// which never collects.
@@ -116,11 +117,12 @@ impl Skip {
 /// Pages evicted together, filled in by [`Policy::evict`].
 #[derive(Clone, Debug, Default)]
 pub struct Eviction {
-    /// Evicted pages, in the order in which the dirty ones are written; usually one.
+    /// Evicted pages, usually a single one. The dirty ones are written in this order.
     pub victims: Vec<PageId>,
-    /// The logical block of the victims, for policies that evict blocks.
+    /// The logical block whose pages are evicted; `None` with policies that evict single pages.
     pub block: Option<u32>,
-    /// Whether the clean victims are written, too, because a block is padded to its full length.
+    /// Whether the clean victims are written together with the dirty ones, because the block is written in full
+    /// length.
     pub write_clean: bool,
     /// Pages not in the buffer that are read from flash and written with the victims.
     pub padding: Vec<Lpn>,
@@ -161,7 +163,7 @@ impl Eviction {
 ///
 /// - `cleaned`: a page was written back and stays as a clean page.
 /// - `moved`: the flash copy of a page may be on another chip, or the page may have begun or ceased to be in flight.
-/// - `forget`: a page is removed for another reason (trimmed).
+/// - `forget`: a page is removed for another reason than eviction, such as a trim.
 ///
 /// A policy keeps its data per [`PageId`] in arrays; the numbers are small.
 pub trait Policy {
@@ -180,14 +182,15 @@ pub trait Policy {
     fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &Access);
     /// Called when a cached page was accessed.
     fn hit(&mut self, device: &dyn DeviceView, page: PageId, access: &Access);
-    /// Removes a page from the policy that `evict` did not choose.
+    /// Removes a page from the policy for another reason than that `evict` chose it.
     fn forget(&mut self, page: PageId);
     /// Called when a dirty page was written back; it stays as a clean page.
     fn cleaned(&mut self, _device: &dyn DeviceView, _page: PageId) {}
-    /// Called when the chip of the page's flash copy, or whether the page is in flight, may have changed.
+    /// Called when the chip of the page's flash copy may have changed, or when the page may have begun or ceased to
+    /// be in flight.
     fn moved(&mut self, _device: &dyn DeviceView, _page: PageId) {}
     /// Chooses victims to make room for `incoming`, and removes them from the policy. Never chooses pages that `skip`
-    /// excludes. Returns false only if `skip` excludes all candidates; the policy is then unchanged for the caller.
+    /// excludes. Returns false only if `skip` excludes all candidates; the policy then has the same pages as before.
     fn evict(
         &mut self,
         device: &dyn DeviceView,
@@ -200,7 +203,8 @@ pub trait Policy {
     fn takes_whole_blocks(&self) -> bool {
         false
     }
-    /// Returns the block in whose room an inserted page is stored. Returns `None` if the page has room of its own.
+    /// Returns the block in whose reserved room an inserted page is stored; `None` if the page needs a slot of its
+    /// own.
     fn block_of_room(&self, _lpn: Lpn) -> Option<u32> {
         None
     }
@@ -217,8 +221,9 @@ pub trait Policy {
     fn wants_idle(&self) -> bool {
         false
     }
-    /// Returns a dirty page to write back because the chip is idle. The page stays cached. `in_flight` is the number
-    /// of such write-backs in progress. A page for which `busy` returns true must not be returned.
+    /// Returns a dirty page to write back because the chip is idle; `None` if there is none. The page stays cached.
+    /// `in_flight` is the number of such write-backs in progress. A page for which `busy` returns true must not be
+    /// returned.
     fn idle(
         &mut self,
         _device: &dyn DeviceView,
@@ -233,8 +238,8 @@ pub trait Policy {
     fn stream(&self, _page: PageId) -> Stream {
         Stream::Cold
     }
-    /// Called before a page that the policy does not rank enters the policy or the separate read cache. The pages
-    /// evicted next make room for this page, or are an older copy of it.
+    /// Called before a page that the policy does not have enters the policy or the separate read cache. The next
+    /// eviction makes room for this page, or removes an older copy of it.
     #[inline]
     fn arrives(&mut self, _lpn: Lpn) {}
     /// Called when a page was inserted into the separate read cache, or evicted from it.
@@ -264,7 +269,7 @@ pub(crate) trait Prefetch {
     }
 }
 
-/// Returns the first three pages of two sequences, where `second` continues `first`.
+/// Returns the first three pages of two sequences in a row: `first`, then the pages that `then` returns.
 #[inline]
 pub(super) fn then(
     first: [Option<PageId>; 3],

@@ -31,9 +31,8 @@ pub(crate) struct Room {
     read_capacity: u32,
     read_pages: u32,
     read_list: List,
-    /// Pages that the policy chose as victims while they were in flight, each with its last access. They stay cached,
-    /// and are inserted into the policy again once they are no longer in flight. Only a user's policy chooses such
-    /// pages.
+    /// Pages in flight that a user's policy chose as victims, each with its last access. They stay cached, and are
+    /// inserted into the policy again once they are no longer in flight.
     aside: Vec<(PageId, Access)>,
     /// For each page, one bit: whether it is in the read cache.
     in_read_cache: Vec<u64>,
@@ -104,7 +103,7 @@ impl Room {
         }
     }
 
-    /// Whether a page must be evicted before the page of `incoming` can be inserted the given `way`.
+    /// Whether a page must be evicted before the page of `incoming` can be inserted into the place `way`.
     #[inline(always)]
     pub fn is_full(&self, way: Way, incoming: &Access) -> bool {
         match way {
@@ -114,7 +113,8 @@ impl Room {
         }
     }
 
-    /// Fills `out` with victims if the buffer is full; returns false if all candidates are in flight.
+    /// Chooses victims for a buffer that is full, and adds them to `out`. Returns false if all candidates are in
+    /// flight.
     #[inline(always)]
     pub fn evict(
         &mut self,
@@ -133,8 +133,8 @@ impl Room {
             out.one(page, 1);
             return true;
         }
-        // Pages set aside are in flight. As long as fewer pages are in flight than the policy has, it can choose
-        // another page.
+        // Pages set aside are in flight, and the policy no longer has them. While fewer pages are in flight than are
+        // cached, the policy has a page that can be evicted.
         while device.pages_in_flight() < self.pages {
             if !self.policy.evict(device, incoming, Skip::Nothing, out) {
                 break;
@@ -150,7 +150,7 @@ impl Room {
         false
     }
 
-    /// Whether the policy accepts pages that the host reads.
+    /// Whether pages that the host reads enter the policy instead of a separate read cache.
     #[inline(always)]
     pub fn takes_reads(&self) -> bool {
         self.read_capacity == 0
@@ -165,7 +165,7 @@ impl Room {
         (self.pages >= self.capacity && list.waits_for_all_passed()).then_some(list)
     }
 
-    /// Whether the choice of victims depends on the chips of the flash copies.
+    /// Whether the choice of victims depends on the chips of the flash copies: the policy has no single recency list.
     #[inline(always)]
     pub fn heeds_chips(&mut self) -> bool {
         self.policy.in_order().is_none()
@@ -204,8 +204,8 @@ impl Room {
         self.aside.iter().position(|&(aside, _)| aside == page)
     }
 
-    /// Notifies the policy that the chip of the page's flash copy, or whether the page is in flight, may have
-    /// changed.
+    /// Notifies the policy that the chip of the page's flash copy may have changed, or that the page may have begun
+    /// or ceased to be in flight.
     #[inline(always)]
     pub fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         if self.in_read_cache(page) {
@@ -217,7 +217,8 @@ impl Room {
         }
     }
 
-    /// Reports a moved flash copy to the policy while pages are set aside.
+    /// If a page that was set aside is no longer in flight, inserts it into the policy again. Reports changes of
+    /// pages that were not set aside to the policy.
     #[inline(never)]
     fn moved_aside(&mut self, device: &dyn DeviceView, page: PageId) {
         let Some(at) = self.aside(page) else {
@@ -260,7 +261,7 @@ impl Room {
         }
     }
 
-    /// Removes a page that was not chosen as a victim.
+    /// Removes a page for another reason than its eviction, such as a trim.
     pub fn forget(&mut self, page: PageId, lpn: Lpn) {
         if self.in_read_cache(page) {
             self.leave_read_cache(page, lpn);
@@ -273,7 +274,8 @@ impl Room {
         }
     }
 
-    /// Removes a page from the read cache because the host writes it; the new copy enters afterwards.
+    /// Removes a page from the read cache because the host writes it. The caller then inserts the new copy into the
+    /// policy.
     pub fn take_over(&mut self, page: PageId, lpn: Lpn) {
         self.policy.arrives(lpn);
         self.leave_read_cache(page, lpn);

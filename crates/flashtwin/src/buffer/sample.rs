@@ -3,9 +3,9 @@
 //! The sample estimates the hits of a buffer of C pages under all accesses. It uses the hits of a buffer of rate x C
 //! pages under the sampled accesses. For LRU, these follow from the depths of the sampled pages (SHARDS; Waldspurger,
 //! Park, Garthwaite and Ahmad, FAST 2015). For other policies, a miniature of the buffer is simulated (Waldspurger,
-//! Saemundsson, Ahmad and Park, ATC 2017). A sample with fewer accesses than the rate would give lacks popular pages.
-//! Accesses to popular pages nearly always hit, so the missing accesses are counted as hits (section 3 of the FAST
-//! paper).
+//! Saemundsson, Ahmad and Park, ATC 2017). If a sample has fewer accesses than its rate would give, it lacks popular
+//! pages. Accesses to popular pages nearly always hit, so the missing accesses are counted as hits (section 3 of the
+//! FAST paper).
 
 use super::stack::{LruCounts, LruCurve, LruStack};
 use crate::units::Lpn;
@@ -19,10 +19,10 @@ const T_95: f64 = 2.365;
 /// A choice of pages by hash.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
-    /// Pages with hashes from `first` to below `end` are chosen.
+    /// Pages whose hashes are at least `first` and below `end` are chosen.
     first: u64,
     end: u64,
-    /// Binary logarithm of the number of pages that are chosen together.
+    /// Binary logarithm of the number of consecutive pages that are chosen together.
     unit_bits: u32,
 }
 
@@ -34,7 +34,7 @@ impl Sample {
         unit_bits: 0,
     };
 
-    /// Chooses pages at `rate`, from above 0 to 1.
+    /// Creates a sample that chooses pages at `rate`: the share of pages, above 0 and at most 1.
     pub fn new(rate: f64) -> Sample {
         let end = (rate * (1_u64 << 32) as f64).round() as u64;
         Sample {
@@ -75,7 +75,8 @@ impl Sample {
 
     #[inline(always)]
     fn hash(self, lpn: Lpn) -> u64 {
-        // The finaliser of MurmurHash3: a bijection, so that shares are exact over all page numbers.
+        // The finaliser of MurmurHash3 is a bijection, so over all page numbers the sample has exactly its share of
+        // the pages.
         let mut hash = lpn.0 >> self.unit_bits;
         hash = (hash ^ (hash >> 16)).wrapping_mul(0x85eb_ca6b);
         hash = (hash ^ (hash >> 13)).wrapping_mul(0xc2b2_ae35);
@@ -94,7 +95,7 @@ pub struct SampledLru {
 }
 
 impl SampledLru {
-    /// Creates empty buffers, of which pages are sampled at `rate`.
+    /// Creates empty buffers of all sizes; the pages that they count are sampled at `rate`.
     pub fn new(rate: f64) -> SampledLru {
         SampledLru {
             sample: Sample::new(rate),
@@ -160,7 +161,8 @@ pub struct SampledCurve {
 }
 
 impl SampledCurve {
-    /// Returns the estimated number of different pages, and the number of sampled ones.
+    /// Returns the estimated number of different pages in all accesses, and the number of different pages in the
+    /// sample.
     pub fn pages(&self) -> (f64, u64) {
         (self.whole.pages() as f64 / self.rate, self.whole.pages())
     }
@@ -178,7 +180,7 @@ impl SampledCurve {
     }
 }
 
-/// Returns the half-width of the 95 % interval of the mean of [`PARTS`] values.
+/// Returns the half-width of the 95 % interval of the mean of `values`, of which there are [`PARTS`].
 pub fn half_width(values: &[f64]) -> f64 {
     let n = values.len().max(2) as f64;
     let mean = values.iter().sum::<f64>() / n;
@@ -192,10 +194,11 @@ fn hit_ratio(counts: &LruCounts) -> f64 {
     (counts.read_hits + counts.write_hits) as f64 / accesses
 }
 
-/// Scales the counts of a sample up. `totals` are all reads and writes.
+/// Scales the counts of a sample up to all accesses. `totals` are the numbers of all reads and of all writes.
 pub fn scaled_counts(counts: &LruCounts, rate: f64, totals: (u64, u64)) -> LruCounts {
     let up = |n: u64| (n as f64 / rate).round() as u64;
-    // An access missing from the sample is one to a popular page, and counts as a hit.
+    // The sample has fewer accesses than its rate gives. The missing ones are accesses to popular pages, and count as
+    // hits.
     let hits = |hits: u64, accesses: u64, all: u64| {
         let hits = all as f64 + (hits as f64 - accesses as f64) / rate;
         hits.clamp(0.0, all as f64).round() as u64
@@ -272,7 +275,8 @@ mod tests {
 
     #[test]
     fn estimates_are_within_their_error() {
-        // A 95 % interval misses about one size in twenty. The sizes of one curve tend to miss together.
+        // A 95 % interval fails to contain about one size in twenty. For the sizes of one curve, this tends to happen
+        // together.
         let (mut within, mut all) = (0, 0);
         for seed in crate::seeds(10) {
             let mut rng = Rng::new(seed);

@@ -3,8 +3,8 @@
 //!
 //! Each access to a page adds 1 to its count, up to 15. In the sketch, a page has one counter in each of four rows.
 //! An access increments only the smallest of the page's four counters (minimal increment). The page's count is the
-//! smallest of these counters. It is never less than the exact count. After a number of accesses, given by the sample
-//! size, all counts are halved and rounded down, as is the number of accesses.
+//! smallest of these counters, which is never less than the exact count. When the number of accesses reaches the
+//! sample size, all counts and the number of accesses are halved and rounded down.
 
 use std::collections::HashMap;
 
@@ -34,7 +34,7 @@ const IN_WORD: usize = 16;
 #[derive(Clone, Debug)]
 struct Sketch {
     words: Vec<u64>,
-    /// Number of counters in a row, minus 1. The number of counters is a power of two.
+    /// Number of counters in a row, minus 1: a mask, since the number of counters is a power of two.
     mask: u64,
 }
 
@@ -105,7 +105,8 @@ pub(crate) struct Frequencies {
 }
 
 impl Frequencies {
-    /// Creates counts for a buffer of `capacity` pages, halved after `sample` accesses per page.
+    /// Creates counts for a buffer of `capacity` pages. When the number of accesses reaches `sample` * `capacity`,
+    /// all counts and the number of accesses are halved.
     pub fn new(counting: Counting, capacity: u32, sample: u32) -> Frequencies {
         Frequencies {
             counts: match counting {
@@ -160,7 +161,7 @@ impl Frequencies {
 mod tests {
     use super::*;
 
-    /// The sketch never counts too little, and rarely too much.
+    /// A count of the sketch is never below the exact count, and rarely above it.
     #[test]
     fn sketch_bounds_exact_counts_from_above() {
         for seed in crate::seeds(3) {

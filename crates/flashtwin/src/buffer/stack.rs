@@ -48,7 +48,7 @@ pub struct LruCounts {
 pub struct LruStack {
     pages: PageTable,
     slots: Slots,
-    /// Taken slots whose page was trimmed; the one nearest to the top is first.
+    /// Holes: taken slots whose page was trimmed. The hole nearest to the top is first.
     holes: BinaryHeap<u32>,
     /// Counts by depth.
     at: Vec<AtDepth>,
@@ -69,7 +69,7 @@ struct AtDepth {
 
 /// A page without a slot.
 const NO_SLOT: u32 = u32::MAX;
-/// Value of "least size at which a page is dirty" for a page that is dirty in no buffer.
+/// Stands for the least size of a buffer in which a page is dirty, if the page is dirty in no buffer.
 const CLEAN: u32 = u32::MAX;
 
 impl LruStack {
@@ -123,7 +123,7 @@ impl LruStack {
         self.slots.take();
     }
 
-    /// Moves the hole nearest to the top to `slot`, whose page goes to the top.
+    /// Moves the hole nearest to the top to `slot`. The page in this slot moves to the top.
     #[cold]
     fn move_hole(&mut self, slot: u32) {
         if let Some(hole) = self.holes.pop() {
@@ -163,7 +163,7 @@ impl LruStack {
 
     /// Ends the pass and returns the counts of all sizes.
     pub fn finish(mut self) -> LruCurve {
-        // A buffer has evicted all pages whose depth is larger than its size.
+        // At the end, a page is cached in the buffers whose size is at least its depth.
         let mut held: Vec<u64> = vec![0; self.at.len()];
         let cached = self.pages.entries.iter().filter(|p| p.slot != NO_SLOT);
         let cached: Vec<(u32, u32)> = cached.map(|page| (page.slot, page.dirty)).collect();
@@ -208,7 +208,7 @@ impl LruStack {
     }
 }
 
-/// Returns the entry of a depth, which it adds if necessary.
+/// Returns the element of `at` for a depth; extends `at` if it is too short.
 #[inline(always)]
 fn reached<T: Clone + Default>(at: &mut Vec<T>, depth: u32) -> &mut T {
     reach(at, depth as usize, T::default());
@@ -299,7 +299,7 @@ impl PageTable {
         prefetch(&self.entries, self.home(lpn));
     }
 
-    /// Returns the place of the page, or the empty one where it belongs.
+    /// Returns the index of the entry of the page; if the page has none, the index of the empty entry for it.
     #[inline(always)]
     fn place(&self, lpn: u32) -> usize {
         let mask = self.entries.len() - 1;
@@ -318,7 +318,7 @@ impl PageTable {
         Some(&mut self.entries[place]).filter(|page| page.lpn == lpn)
     }
 
-    /// Returns the entry of a page, which it adds if necessary.
+    /// Returns the entry of a page; adds an entry if the page has none.
     #[inline(always)]
     fn entry(&mut self, lpn: u32) -> &mut Page {
         let mut place = self.place(lpn);
@@ -358,9 +358,9 @@ const SLOTS_MIN: u32 = 1 << 14;
 #[derive(Clone, Debug, Default)]
 struct Slots {
     bits: Vec<u64>,
-    /// Prefix sums of the lowest level: for each block, the number of taken slots before it within its node. The
-    /// higher levels have the number of taken slots before each node. The slots of the block that is being filled are
-    /// not yet counted in the sums of later blocks.
+    /// Prefix sums of the lowest level: for each block, the number of taken slots before it within its node. At the
+    /// higher levels: for each node, the number of taken slots before it within its parent. The slots of the block
+    /// that is being filled are not yet counted in the sums of later blocks.
     low: Vec<Low>,
     middle: Vec<Node>,
     high: Vec<Node>,
@@ -382,7 +382,7 @@ struct Low([u16; FAN]);
 struct Node([u32; FAN]);
 
 impl Slots {
-    /// Creates slots up to `end`, a multiple of the block, of which the first `taken` are taken.
+    /// Creates `end` slots, of which the first `taken` are taken. `end` must be a multiple of [`BLOCK`].
     fn new(end: u32, taken: u32) -> Slots {
         let blocks = (end / BLOCK) as usize;
         let nodes = |fan: usize| blocks.div_ceil(fan);

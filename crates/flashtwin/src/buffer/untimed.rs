@@ -67,7 +67,7 @@ impl DeviceView for Pages {
         self.chips[chip.0 as usize].idle
     }
     fn free_blocks(&self, chip: ChipId) -> u32 {
-        // A chip in GC has no free blocks, any other chip is far from GC.
+        // A chip in GC has no free blocks. Any other chip has so many that it is far from GC.
         if self.in_gc(chip) {
             0
         } else {
@@ -175,7 +175,7 @@ impl UntimedBuffer {
         self.directory.get(lpn)
     }
 
-    /// Executes one access to one page of the request `request`, which has `request_pages` pages.
+    /// Executes one access to one page of the host request number `request`, which consists of `request_pages` pages.
     #[inline]
     pub fn access(&mut self, lpn: Lpn, write: bool, request: u64, request_pages: u32) -> &Outcome {
         let mut access = Access {

@@ -189,7 +189,7 @@ impl Settings {
     }
 }
 
-/// Description of a component for device files and documentation. Its behaviour is in the same file.
+/// Description of a component for device files and documentation. The behaviour of the component is in the same file.
 #[derive(Clone, Copy, Debug)]
 pub struct Component {
     /// Name of the component in device files.

@@ -1,6 +1,6 @@
 //! Enums whose variants are words of device files.
 
-/// An enum whose variants are words of device files.
+/// An enum each of whose variants stands for a word in device files.
 pub trait Word: Copy {
     /// Returns the word of the variant.
     fn word(self) -> &'static str;

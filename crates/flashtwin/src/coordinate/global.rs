@@ -1,5 +1,6 @@
-//! Harmonia's reactive schemes (section 4.3.1). When one member must collect, other members collect, too. In the
-//! inclusive scheme, all members do. In the selective scheme, only members that will soon have to collect do.
+//! Harmonia's reactive schemes (section 4.3.1). When one member must collect, other members collect at the same time.
+//! In the inclusive scheme, these are all members. In the selective scheme, they are the members that will soon have
+//! to collect.
 
 use super::scheme::{Coordinate, MemberView, Message, Round, Scheme};
 use crate::component::{Component, Settings};
@@ -43,8 +44,8 @@ impl Coordinate for Inclusive {
 }
 
 /// Reactive-selective: a member that has fallen to T_soft free blocks is registered. When a member has fallen to
-/// T_hard, all registered members collect. If another member falls to T_hard during this round, it collects on its
-/// own.
+/// T_hard, a round begins: all registered members collect. If another member falls to T_hard during the round, it
+/// collects on its own.
 #[derive(Clone, Debug)]
 pub(crate) struct Selective {
     registered: Vec<bool>,
@@ -92,7 +93,7 @@ impl Coordinate for Selective {
             out.push(Message::Participate { from: member });
         }
         if !self.round.running && view.lowest <= view.hard {
-            // A member that registers during this round takes part in the next one.
+            // A member that is registered only after the start of a round takes part in the next round.
             let registered: Vec<usize> = self.registered().collect();
             self.clear();
             self.round

@@ -1,5 +1,5 @@
-//! Harmonia's proactive scheme (section 4.3.2). While requests are in flight, it is the reactive-selective scheme.
-//! While the array is idle, registered members collect until their reserve is free or a host request arrives.
+//! Harmonia's proactive scheme (section 4.3.2). While requests are in flight, it works as the reactive-selective
+//! scheme. While the array is idle, registered members collect until their reserve is free or a host request arrives.
 
 use super::global::Selective;
 use super::scheme::{Coordinate, MemberView, Message, Scheme};

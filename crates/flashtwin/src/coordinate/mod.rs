@@ -1,7 +1,7 @@
 //! Coordinated garbage collection of the members of an array (Kim et al., "Harmonia", MSST 2011, and others).
 //!
-//! A scheme is a file in this directory and a line of the table below. It sees the number of free blocks of each
-//! member. It sends messages, which the array executes.
+//! A scheme is a file in this directory and a line of the table below. It observes the number of free blocks of each
+//! member, and sends messages, which the array executes.
 
 mod global;
 mod idle;

@@ -16,7 +16,7 @@ pub(crate) struct MemberView {
     pub stop: u32,
     /// Number of free blocks at which a pool ends a collection that was started while the array is idle.
     pub idle_until: u32,
-    /// Number of free blocks in the member's scarcest pool when a block was last taken from one of its pools.
+    /// Number of free blocks that the member's scarcest pool had when a pool of the member last took a free block.
     pub lowest: u32,
     /// Whether the member was ordered to collect and has not finished yet.
     pub ordered: bool,
@@ -48,7 +48,8 @@ pub(super) trait Scheme: Coordinate + Sized {
 
 /// Events that a scheme handles. Every method may send messages.
 pub(crate) trait Coordinate {
-    /// Called when a pool of the member has fallen to `members[member].lowest` free blocks, which is low.
+    /// Called when a pool of the member has taken a block and now has `members[member].lowest` free blocks, which is
+    /// low.
     fn on_low_free_blocks(
         &mut self,
         _now: Time,

@@ -57,7 +57,7 @@ impl Coordinate for SoftLimit {
         if view.lowest <= view.soft && !std::mem::replace(&mut self.low[member], true) {
             out.push(Message::Participate { from: member });
         }
-        // No check is scheduled if no member would be ordered to collect.
+        // A check is scheduled only if there is a member that it must order to collect.
         if self.next_check == Time::NEVER && self.low.contains(&true) {
             self.next_check = Time((now.0 / self.every.0 + 1) * self.every.0);
         }

@@ -9,8 +9,8 @@ use crate::component::{Settings, Value};
 use crate::gc::Force;
 use crate::units::Time;
 
-/// Four SSDs of one pool each, with these numbers of free blocks. T_hard is 5 blocks, T_soft 8, T_stop 6; the reserve
-/// is 15 blocks.
+/// Four SSDs of one pool each, with these numbers of free blocks. T_hard is 5 blocks, T_soft 8 and T_stop 6; the
+/// reserve is 15 blocks.
 struct Four {
     free: [u32; 4],
     views: Vec<MemberView>,

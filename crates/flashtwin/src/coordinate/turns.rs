@@ -2,9 +2,9 @@
 //! al., FAST 2017) and IODA (Li et al., SOSP 2021) have this idea; here it is applied to whole members.
 //!
 //! A member requests the token when its scarcest pool falls to T_soft free blocks. Requests wait in a queue. The
-//! holder of the token collects one block in each pool at or below T_soft, then passes the token to the next member
-//! of the queue. A member that falls to T_hard while it waits collects without the token. T_soft should be so far
-//! above T_hard that all members of the queue can collect before that.
+//! holder of the token collects one block in each of its pools at or below T_soft, then passes the token to the next
+//! member of the queue. A member that falls to T_hard while it waits collects without the token. T_soft should be so
+//! far above T_hard that every member of the queue receives the token before it falls to T_hard.
 
 use std::collections::VecDeque;
 

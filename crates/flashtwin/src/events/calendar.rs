@@ -7,7 +7,7 @@ pub(super) const NONE: u32 = u32::MAX;
 /// the spans at the same position of later rounds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bucket {
-    /// First resource; [`NONE`] if the bucket is empty (`last` is then undefined).
+    /// First resource of the list; [`NONE`] if the bucket is empty (`last` is then undefined).
     pub first: u32,
     pub last: u32,
 }
@@ -63,7 +63,7 @@ impl Calendar {
         Spot(span as usize & self.wrap)
     }
 
-    /// Returns the number of buckets from `start` forward to `spot`. After the last bucket follows the first.
+    /// Returns the number of buckets from `start` forward to `spot`. The first bucket follows the last one.
     pub fn distance(&self, start: Spot, spot: Spot) -> u64 {
         (spot.0.wrapping_sub(start.0) & self.wrap) as u64
     }

@@ -5,9 +5,9 @@
 //! again in rounds. A bucket is a sorted list, linked through the table of resources. One bit per bucket records
 //! whether it is empty.
 //!
-//! Setting an instant, or taking the earliest one, accesses one or two buckets, however many instants are pending. An
-//! instant that is equal to others is inserted after them. Events of one instant are therefore processed in the order
-//! in which they were set, as in the reference. Nothing is allocated after construction.
+//! Setting an instant, or taking the earliest one, accesses one or two buckets, however many instants are pending.
+//! Events of one instant are processed in the order in which they were set, as in the reference: an instant that is
+//! equal to pending ones is inserted after them. Nothing is allocated after construction.
 
 mod calendar;
 
@@ -20,8 +20,8 @@ use crate::units::Time;
 /// Number of low bits of an entry that hold the resource. The bits above them hold the position in the order of
 /// setting. The upper 64 bits hold the instant. Entries can thus be compared as numbers.
 const RESOURCE_BITS: u32 = 20;
-/// Number of bits for the position in the order of setting, if entries have no group. With groups, the position has
-/// only [`ORDER_BITS`], and the group is in the bits above it.
+/// Number of bits for the position in the order of setting in an entry without a group. In an entry with a group, the
+/// position has only [`ORDER_BITS`], and the group is in the bits above the position.
 const ORDER_BITS_ALONE: u32 = u64::BITS - RESOURCE_BITS;
 const ORDER_ALONE_MAX: u64 = (1 << ORDER_BITS_ALONE) - 1;
 const ORDER_BITS: u32 = 36;
@@ -32,8 +32,8 @@ const SHIFT_FIRST: u32 = 20;
 /// Number of buckets per resource. With fewer buckets of the initial width, pending instants would extend over
 /// several rounds.
 const BUCKETS_A_RESOURCE: usize = 16;
-/// Mean time between events divided by the width of a bucket, as a power of two. A bucket as wide as that mean would
-/// hold a second entry about half the time, which the processor cannot predict.
+/// Mean time between events divided by the width of a bucket, as a power of two. If this quotient were 1, a bucket
+/// would hold a second entry about half the time, which the processor cannot predict.
 const NARROWER: u32 = 2;
 /// The width is chosen again after this many unsuccessful looks per resource. A look examines an entry or a word of
 /// bits.
@@ -63,7 +63,7 @@ pub struct EventQueue {
     last_order: u64,
     /// The last position in the order of setting that fits into an entry.
     order_max: u64,
-    /// Number of unsuccessful looks since the width was last chosen, and its limit.
+    /// Number of unsuccessful looks since the width was last chosen. Above `looks_max`, the width is chosen again.
     looks: u32,
     looks_max: u32,
     /// Instant at which the width was last chosen, and the last position in the order of setting at that instant.
@@ -140,8 +140,8 @@ impl EventQueue {
     }
 
     /// Called when all positions in the order of setting are used up. Numbers the pending instants from 1 without
-    /// changing their order, and takes the next position. An instant stored outside the queue keeps its old position.
-    /// It is therefore ordered after pending ones of the same instant.
+    /// changing their order, and takes the next position. An instant stored outside the queue keeps its old, larger
+    /// position. It is therefore ordered after pending entries of the same instant.
     #[cold]
     fn number_anew(&mut self) {
         let order = u128::from(self.order_max) << RESOURCE_BITS;
@@ -331,7 +331,7 @@ impl EventQueue {
         let mut bits = words[word] & (u64::MAX << start.bit());
         // Earliest of the examined entries of later rounds.
         let mut later = NOTHING;
-        // The first word is examined twice. The second time, only bits before the start can still have an entry of
+        // The word of `start` is examined twice. The second time, only its bits before `start` can have an entry of
         // this round.
         for looks in 0..=words.len() {
             while bits != 0 {
@@ -458,8 +458,8 @@ mod tests {
         seeds(3).for_each(|seed| compare(seed, Some(255)));
     }
 
-    /// Compares a queue with a list. Every `every` steps, the last position is set so high that the positions in the
-    /// order of setting are soon used up.
+    /// Compares a queue with a sorted list. At every `every`-th step, the last position is set so high that the
+    /// positions in the order of setting are soon used up.
     fn compare(seed: u64, every: Option<usize>) {
         let mut rng = Rng::new(seed);
         let mut queue = EventQueue::new(64);

@@ -66,7 +66,7 @@ fn lanes(part: &[u32]) -> [u32; LANES] {
 }
 
 impl PageMap {
-    /// Checks all arrays against each other. Used by tests, and for states read from a file.
+    /// Checks that all arrays agree with each other. Used by tests, and for states read from a file.
     pub fn check(&self) -> Result<(), String> {
         self.check_pages()?;
         self.check_pools()?;
@@ -111,7 +111,7 @@ impl PageMap {
         self.map.len() >= ON_TWO_THREADS
     }
 
-    /// Returns the results of both functions. For a large map, `other` runs on another thread.
+    /// Runs `one` and `other`, and returns the results of both. For a large map, `other` runs on a second thread.
     fn beside<A, B: Send>(&self, one: impl FnOnce() -> A, other: impl Fn() -> B + Sync) -> (A, B) {
         if !self.is_checked_on_two_threads() {
             return (one(), other());
@@ -128,8 +128,8 @@ impl PageMap {
         })
     }
 
-    /// Counts the live flash pages by their live bits, and sums their pairs, which it takes from the inverse map.
-    /// Compares the tally of each block.
+    /// Returns the number of live flash pages according to the live bits, and the sum of their pairs according to the
+    /// inverse map. Fails if the tally of a block differs from the number of its live bits.
     #[inline(always)]
     fn live_pages(&self) -> Result<Pairs, String> {
         let mut live = Pairs::default();
@@ -145,8 +145,8 @@ impl PageMap {
         Ok(live)
     }
 
-    /// Counts the mapped pages, and sums their pairs, which it takes from the map. Also returns the largest flash
-    /// page.
+    /// Returns the number of mapped pages, and the sum of their pairs according to the map. Also returns the largest
+    /// flash page in the map.
     #[inline(always)]
     fn mapped_pages(&self) -> (Pairs, u32) {
         let mut mapped = Pairs::default();
@@ -171,7 +171,8 @@ impl PageMap {
                 "{live} live flash pages, {mapped} mapped pages, {counted} counted"
             ));
         }
-        // The range must be checked here, because tables are later indexed by these page numbers without a check.
+        // The largest flash page is checked here, because tables are later indexed by the pages of the map without a
+        // check.
         if live.sum != mapped.sum || last as usize >= self.reverse.len() {
             return Err("a live flash page is not where the map has its logical page".into());
         }
@@ -189,7 +190,8 @@ impl PageMap {
         let count = words.iter().map(|word| word.count_ones()).sum();
         let (mut pairs, mut largest) = (0u64, [0; LANES]);
         let bytes = words.iter().flat_map(|word| word.to_le_bytes());
-        // The loop has no branch on whether a page is live, since the processor could not predict it in a worn block.
+        // The loop has no branch on whether a page is live: in a worn block, the processor could not predict this
+        // branch.
         for (n, byte) in bytes.enumerate() {
             let at = n * LANES;
             let part = reverse.get(at..).unwrap_or_default();
@@ -250,7 +252,8 @@ impl PageMap {
         Ok(())
     }
 
-    /// Checks that the open block of a pool was opened after all others. The placement of the next page relies on it.
+    /// Checks that the open block of a pool was opened after all other blocks of the pool that have live pages. The
+    /// placement of the next page relies on this order.
     fn check_order(&self, pool: u32) -> Result<(), String> {
         if !self.hot.is_empty() || self.is_retired(pool) {
             return Ok(());
@@ -267,8 +270,8 @@ impl PageMap {
         }
     }
 
-    /// Checks a frontier. A full open block may have been collected since. An open block that is not full must be in
-    /// use, and no page at or after its frontier may have been written.
+    /// Checks a frontier. If the open block is full, nothing else is required of it, since it may have been
+    /// collected. If it is not full, it must be in use, and no page at or after its frontier may have been written.
     fn check_frontier(
         &self,
         pool: u32,
@@ -289,8 +292,8 @@ impl PageMap {
         Ok(())
     }
 
-    /// Checks that no free block is hot, and that open blocks are hot or cold according to their stream. Does nothing
-    /// if the map does not record hot blocks.
+    /// Checks that no free block is recorded as hot, and that each open block is recorded as hot or cold according to
+    /// its stream. Does nothing if the map does not record hot blocks.
     fn check_hot_blocks(&self) -> Result<(), String> {
         if self.hot_blocks.is_empty() {
             return Ok(());
@@ -324,7 +327,7 @@ impl PageMap {
             chip_free: self.chip_free.clone(),
             oldest_open: self.oldest_open.to_vec(),
         };
-        // A room that is too large for its type is stored as the largest number, so it is not compared.
+        // A room that exceeds the range of its type was stored as the largest number, so it is not compared.
         for (room, counted) in afresh.room.iter_mut().zip(&counted.room) {
             if *room == i32::MAX {
                 *room = *counted;

@@ -46,8 +46,8 @@ impl PageMap {
             self.last_seq[chip as usize] = chip_blocks;
             for in_chip in 0..s.pools_per_chip {
                 let pool = chip * s.pools_per_chip + in_chip;
-                // The open block is the first free one. If a pool is a whole chip whose blocks are striped over
-                // planes, this block is in plane 0.
+                // The open block is the first free block of the pool. If the pool is a whole chip whose blocks are
+                // striped over planes, this block is in plane 0.
                 let bit = (0..s.blocks_per_pool).find(|&bit| self.is_free(pool, bit));
                 let bit = bit.expect("a checked spec reserves blocks in every pool");
                 self.set_free(pool, bit, false);
@@ -66,7 +66,8 @@ impl PageMap {
     }
 
     /// Copies the state of the only chip of `worn` to `chip`. Logical page i of `worn` becomes logical page (i *
-    /// factor + shift) mod pages of the chip. `factor` and `pages` must have no common divisor.
+    /// factor + shift) mod n of the chip, where n is the number of logical pages of a chip. `factor` and n must have
+    /// no common divisor.
     pub fn stamp(&mut self, chip: u32, worn: &PageMap, factor: u32, shift: u32) {
         let s = self.shape;
         let blocks = (s.planes_per_chip * s.blocks_per_plane) as usize;

@@ -22,7 +22,8 @@ impl PageMap {
         self.foreseen.next.reserve_exact(WORDS_MAX);
     }
 
-    /// Prefetches the likely next victim of a pool, if that is enabled.
+    /// Prefetches the data of the block in the pool that will probably be collected next, if [`PageMap::foresee`] was
+    /// called.
     #[inline(never)]
     pub(super) fn load_victim(&mut self, pool: u32) {
         let Some(Foresight { last, pages, maps }) = self.foresight else {
@@ -58,8 +59,8 @@ impl PageMap {
             }
             return;
         }
-        // The loop does not test whether a live bit is left. The processor could not predict that branch, and
-        // superfluous prefetches do no harm.
+        // The loop does not test whether any live bits are left: the processor could not predict this branch, and
+        // prefetches that are not needed do no harm.
         for _ in 0..MAPS_A_WRITE {
             let lpn = self.lpn_at(Ppn(first + live.trailing_zeros() % WORD));
             prefetch(&self.map, lpn.0 as usize);

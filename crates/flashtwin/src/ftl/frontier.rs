@@ -41,7 +41,7 @@ pub(super) struct Frontier {
     pub next_page: u32,
 }
 
-/// The pools of a chip with the most room.
+/// The pools with the most room among the pools of one chip.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Roomiest {
     /// The pools of the chip with the most room, as bits; 0 if they are not known.
@@ -91,7 +91,7 @@ impl Roomiest {
         (if from == 0 { self.pools } else { from }).trailing_zeros()
     }
 
-    /// Records that a pool has `n` pages less room.
+    /// Reduces the room of a pool by `n` pages.
     #[inline(always)]
     pub fn shrink(&mut self, pool: u32, n: i32) {
         let bit = 1u64.wrapping_shl(pool);

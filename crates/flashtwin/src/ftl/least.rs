@@ -29,7 +29,7 @@ impl PageMap {
     }
 
     /// Returns the block with the lowest tally, among those that may be collected, as its position in the pool. Of
-    /// equals, `last` selects the last or the first. `None` if no block may be collected.
+    /// equals, returns the last one if `last` is true, otherwise the first one. `None` if no block may be collected.
     #[inline]
     pub fn position_of_least(&self, pool: u32, last: bool) -> Option<u32> {
         let least = self.least_tally(pool);
@@ -79,8 +79,8 @@ impl PageMap {
 /// Number of tallies compared in one step.
 const STEP: usize = 16;
 
-/// Returns the position of the tally `least`. If several tallies are equal to it, `last` selects the last or the
-/// first.
+/// Returns the position of the tally `least`. If several tallies are equal to it, returns the last position if `last`
+/// is true, otherwise the first one.
 fn position(tallies: &[i16], least: i16, last: bool) -> Option<usize> {
     let has = |of: &[i16; STEP]| of.iter().fold(false, |found, &t| found | (t == least));
     let is_least = |&t: &i16| t == least;

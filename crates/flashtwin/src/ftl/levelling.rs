@@ -7,9 +7,9 @@ use crate::component::{parameters, Chosen, Component, Kind};
 pub(crate) struct Levelling {
     /// Whether the free block with the fewest erases is opened. If false, free blocks are opened in circular order.
     pub least_worn_first: bool,
-    /// A block with this many erases fewer than the mean of its pool is collected.
+    /// A block is collected if its number of erases is below the mean of its pool by at least this number.
     pub erases_behind: Option<u32>,
-    /// Parameters of the reference's method: worn victims are skipped, or receive the coldest data.
+    /// Parameters of the reference's wear levelling, in which worn victims are skipped or receive the coldest data.
     pub wear_aware: Option<WearAware>,
 }
 
@@ -17,16 +17,17 @@ pub(crate) struct Levelling {
 /// of 1/10 000.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WearAware {
-    /// A victim with less life left than this is collected, and then receives the data of the coldest block of its pool.
+    /// A victim with less remaining life than this is collected, and then receives the data of the coldest block of
+    /// its pool.
     pub migrate_below: u32,
-    /// A victim with less life left than this may be skipped.
+    /// A victim with less remaining life than this may be skipped.
     pub limit_below: u32,
 }
 
 parameters! {
     /// Parameters of `static`.
     struct Behind {
-        /// Erases below the mean of its pool at which a block is collected.
+        /// Number of erases by which a block must be below the mean of its pool to be collected.
         erases_behind: u32 = Kind::Count(1, u32::MAX - 1), "16", "ours";
     }
 }
@@ -34,12 +35,12 @@ parameters! {
 parameters! {
     /// Parameters of `reference`.
     struct Shares {
-        /// Migration threshold, as a share of the mean remaining life of the pool's blocks. A victim with less life
-        /// left is collected and receives the data of the coldest block, which becomes free in its place; 0: no
-        /// migration. Without copy-back there is no migration either.
+        /// Migration threshold, as a share of the mean remaining life of the pool's blocks. A victim with less
+        /// remaining life than this is collected and receives the data of the coldest block, which becomes free in
+        /// its place; 0: no migration. Without copy-back there is no migration either.
         migrate_percent: f64 = Kind::Percent, "85", "the reference: 85";
-        /// Skip threshold, as a share of the mean remaining life of the pool's blocks. A victim with less life left
-        /// may be skipped, and the less life it has, the more likely; 0: no victim is skipped.
+        /// Skip threshold, as a share of the mean remaining life of the pool's blocks. A victim with less remaining
+        /// life than this may be skipped, with a probability that grows as its life shrinks; 0: no victim is skipped.
         rate_limit_percent: f64 = Kind::Percent, "80", "the reference: 80";
     }
 }

@@ -33,7 +33,7 @@ const STRIP_SHIFT_MAX: u32 = 6;
 /// Number of logical page numbers in a cache line.
 pub(super) const LPNS_OF_LINE: u32 = 16;
 
-/// How to find the block of a pool that will probably be collected next, and how much of its data to prefetch.
+/// How to find the block of a pool that will probably be collected next, and which of its data to prefetch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Foresight {
     /// Choice among several blocks with equally few live pages: the last if true, otherwise the first.
@@ -55,7 +55,7 @@ pub(super) struct Foreseen {
     pub next: VecDeque<LiveFrom>,
 }
 
-/// Cursor over the live pages of a block. No page before it is live.
+/// Cursor over the live pages of a block. No page of the block before the cursor is live.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LiveFrom {
     /// Index of a word of live bits, and the flash page of its first bit.
@@ -75,14 +75,14 @@ pub(crate) struct PageMap {
     pub(super) rows: Rows,
     /// Number of live pages of each block, with the flag [`NOT_SEALED`] if the block may not be collected.
     pub(super) tally: TrustedTable<i16>,
-    /// For each block, the number of erases of the whole device up to its last erase. Empty if no rule needs it.
+    /// For each block, the value of `erase_clock` when the block was last erased. Empty if no rule needs it.
     pub(super) erased_at: Vec<u32>,
     pub(super) pools: TrustedTable<Pool>,
     /// For each pool, the frontier of hot pages; empty with one stream.
     pub(super) hot: Vec<Frontier>,
-    /// Room of each pool: the number of pages that can be written until its free blocks are used up. As in the
-    /// reference, this is (free + 1) x pages per block - next page, plus the free pages of the hot block. The numbers
-    /// are adjacent in memory, so that all of them are compared together.
+    /// Room of each pool: the number of pages that can be written until the pool's free blocks are used up. As in the
+    /// reference, this is (free + 1) x pages per block - next page, plus the free pages of the hot block. The rooms
+    /// of all pools are adjacent in memory, so that they are compared together.
     pub(super) room: TrustedTable<i32>,
     /// For each chip, its pools with the most room.
     pub(super) roomiest: TrustedTable<Roomiest>,
@@ -96,7 +96,8 @@ pub(crate) struct PageMap {
     pub(super) slc_used: Vec<u32>,
     /// Blocks opened in SLC mode so far.
     pub(super) slc_opened: u64,
-    /// One bit per block: whether it was opened as a hot block. Empty if no move of a page depends on that.
+    /// One bit per block: whether it was opened as a hot block. Empty if no move of a page depends on how a block was
+    /// opened.
     pub(super) hot_blocks: Vec<u64>,
     /// Copy of the buffer policy's filter, updated by the same writes, since the flash cannot call the policy. `None`
     /// if no move of a page depends on the filter.
@@ -107,7 +108,7 @@ pub(crate) struct PageMap {
     pub(super) free_bits: Vec<u64>,
     /// For each chip, the last sequence number given to a block.
     pub(super) last_seq: Vec<u32>,
-    /// Number of erases since the last reset of wear, if they are counted.
+    /// Number of erases of the whole device since the last reset of wear; 0 if no rule needs it.
     pub(super) erase_clock: u32,
     /// Number of logical pages with a flash copy.
     pub(super) mapped: u64,
@@ -115,14 +116,14 @@ pub(crate) struct PageMap {
     pub(super) moving: TrustedTable<u32>,
     /// Low watermark: a pool with at most this many free blocks is needy.
     pub(super) low: u32,
-    /// Fewest free blocks that a pool had directly after it took one, over all pools, since the last call of
-    /// [`PageMap::take_lowest`].
+    /// A pool has some number of free blocks directly after it took one. This is the least such number of all pools
+    /// since the last call of [`PageMap::take_lowest`].
     pub(super) lowest: u32,
     /// Number of needy pools of each chip.
     pub(super) needy: TrustedTable<u16>,
     /// Number of free blocks of each chip, summed over its pools.
     pub(super) chip_free: Vec<u32>,
-    /// For each chip, the lowest sequence number of its open blocks; see [`PageMap::oldest_open`].
+    /// For each chip, the result of [`PageMap::oldest_open`].
     pub(super) oldest_open: TrustedTable<u32>,
     pub(super) words_per_pool: usize,
     pub(super) by_pages_per_block: Divider,
@@ -254,7 +255,8 @@ impl PageMap {
         Ppn(block * self.shape.pages_per_block)
     }
 
-    /// Returns the sequence number of a block. A block that is opened later has a larger number.
+    /// Returns the sequence number of a block. Of two blocks of a chip, the one that was opened later has the larger
+    /// number.
     #[inline]
     pub fn seq_of(&self, block: u32) -> u32 {
         self.rows.opened(block)
@@ -273,7 +275,7 @@ impl PageMap {
         self.tally.part(pool as usize * n, n)
     }
 
-    /// Blocks with a tally below this number may be collected.
+    /// Blocks whose tally is below this number may be collected.
     pub const CANDIDATE_END: i16 = NOT_SEALED;
 
     /// Returns the live bits of a block.
@@ -282,7 +284,7 @@ impl PageMap {
         self.rows.live(block)
     }
 
-    /// Returns the first live page of `block` at or after `page`.
+    /// Returns the first live page of `block` at or after `page`; `None` if there is none.
     #[inline(always)]
     pub fn next_live(&self, block: u32, page: u32) -> Option<u32> {
         let words = self.live_words(block);
@@ -307,7 +309,7 @@ impl PageMap {
     }
 
     /// Returns the first live page of `block` from the cursor `from` on, and moves the cursor to the word of this
-    /// page.
+    /// page. `None` if no page from the cursor on is live.
     #[inline(always)]
     pub fn first_live(&self, block: u32, from: &mut LiveFrom) -> Option<Ppn> {
         match NonZeroU64::new(self.rows[from.word as usize]) {

@@ -28,14 +28,14 @@ impl PageMap {
         &(*self.pools)[chip as usize * n..][..n]
     }
 
-    /// Whether a stream has an open block of its own. This is the hot stream of a device with two streams.
+    /// Whether a stream has an open block of its own. Only the hot stream of a device with two streams has one.
     #[inline(always)]
     fn has_own_block(&self, stream: Stream) -> bool {
         stream == Stream::Hot && !self.hot.is_empty()
     }
 
-    /// Returns the next page to write in the stream's open block of `pool`. If that block is full, returns
-    /// `data_pages`.
+    /// Returns the next page to write in the stream's open block of `pool`. If this block is full, returns the number
+    /// of its data pages.
     #[inline(always)]
     pub fn next_page(&self, pool: u32, stream: Stream) -> u32 {
         if self.has_own_block(stream) {
@@ -84,7 +84,7 @@ impl PageMap {
         (chip as usize, in_chip)
     }
 
-    /// Updates the room of a pool after a change of its counters.
+    /// Sets the room of a pool. The roomiest pools of the chip are then unknown.
     #[inline]
     fn set_room(&mut self, pool: u32, room: i32) {
         self.room[pool as usize] = room;
@@ -273,7 +273,7 @@ impl PageMap {
         }
         let room = self.room[pool as usize] + self.shape.pages_per_block as i32;
         self.set_room(pool, room);
-        // The lowest tally of a strip can only rise by an erase.
+        // Only an erase can raise the lowest tally of a strip, so this tally is computed again.
         let strip = self.strip_of(block);
         self.least[strip] = self.find_least(strip);
     }
@@ -293,7 +293,8 @@ impl PageMap {
             == 1
     }
 
-    /// Returns the first free block at or after `from` in circular order.
+    /// Returns the first free block at or after `from` in circular order, as its position in the pool. `None` if no
+    /// block of the pool is free.
     pub(super) fn find_free(&self, pool: u32, from: u32) -> Option<u32> {
         let words = &self.free_bits[pool as usize * self.words_per_pool..][..self.words_per_pool];
         let start = from as usize / 64;
@@ -321,8 +322,8 @@ impl PageMap {
         self.needy[chip as usize] > 0
     }
 
-    /// Returns the fewest free blocks that a pool had directly after it took one, over all pools, since the last
-    /// call.
+    /// Returns the lowest number of free blocks that any pool had directly after it took one, since the last call.
+    /// `None` if no block was taken.
     #[inline]
     pub fn take_lowest(&mut self) -> Option<u32> {
         match self.lowest {
@@ -345,8 +346,8 @@ impl PageMap {
         self.recount();
     }
 
-    /// Returns a lower bound of the sequence numbers of the chip's open blocks. With two streams, the result is
-    /// larger than any sequence number, because the ages of blocks do not order the copies of a page.
+    /// With one stream, returns a lower bound of the sequence numbers of the chip's open blocks. With two streams,
+    /// the ages of blocks do not order the copies of a page, so the result is larger than any sequence number.
     #[inline]
     pub fn oldest_open(&self, chip: u32) -> u32 {
         self.oldest_open[chip as usize]
@@ -414,14 +415,15 @@ impl PageMap {
         }
     }
 
-    /// Whether the block was opened as a hot block. Always false if no move of a page depends on that.
+    /// Whether the block was opened as a hot block. Always false if no move of a page depends on how the block was
+    /// opened.
     #[inline]
     pub fn is_hot(&self, block: u32) -> bool {
         let word = self.hot_blocks.get(block as usize / 64);
         word.is_some_and(|word| word >> (block % 64) & 1 == 1)
     }
 
-    /// Records whether a block is a hot block, if a move depends on it.
+    /// Records whether a block is a hot block. Does nothing if no move of a page depends on it.
     pub(super) fn set_hot(&mut self, block: u32, is_hot: bool) {
         if let Some(word) = self.hot_blocks.get_mut(block as usize / 64) {
             *word = *word & !(1 << (block % 64)) | u64::from(is_hot) << (block % 64);
@@ -436,14 +438,15 @@ impl PageMap {
         }
     }
 
-    /// Returns the number of blocks of the same chip that were opened after a block.
+    /// Returns the number of blocks that were opened after `block` on the same chip.
     #[inline]
     pub fn age_of(&self, block: u32) -> u32 {
         let chip = self.plane_of(block) / self.shape.planes_per_chip;
         self.last_seq[chip as usize].wrapping_sub(self.seq_of(block))
     }
 
-    /// Returns a random seed that changes with every block opened or erased in a pool.
+    /// Returns a seed for random choices. It changes whenever a block is opened in the pool's chip or erased in the
+    /// pool.
     pub fn position_hash(&self, pool: u32) -> u64 {
         let p = self.pool(pool);
         let seq = u64::from(self.last_seq[(pool / self.shape.pools_per_chip) as usize]);
@@ -528,8 +531,8 @@ impl PageMap {
         pages.saturating_sub(summary_pages)
     }
 
-    /// Computes all values that are derived from pools and tallies, after pools or tallies were replaced. Values from
-    /// a file may be inconsistent; `check` reports that afterwards.
+    /// Computes all values that are derived from pools and tallies. Called after pools or tallies were replaced. If
+    /// the values of a file are inconsistent, `check` reports it afterwards.
     pub(super) fn recount(&mut self) {
         let low = self.low;
         for chip in 0..self.shape.chips {

@@ -13,7 +13,7 @@ pub(super) const WORD: u32 = u64::BITS;
 #[derive(Clone, Debug)]
 pub(super) struct Rows {
     words: TrustedTable<u64>,
-    /// Number of words of live bits of a block; `row` is the number of all words of its row.
+    /// Number of words of live bits of a block; `row` is the number of all words of the block's row.
     live: usize,
     row: usize,
 }

@@ -2,19 +2,18 @@
 //!
 //! Superblock n consists of the n-th block that each die opened. Host writes and moves are distributed over the dies
 //! in turn. Every die therefore receives equally many pages, and the n-th blocks of all dies hold pages of the same
-//! time. The number n is the sequence number that the page map gives each block. Each die chooses its block when it
-//! opens it. A worn-out block is therefore missing on its own die only: as long as each die has a block to open,
-//! every superblock has a block of every die. When a superblock is collected, a worn-out block in it keeps its
-//! contents.
+//! time. The number n is the sequence number that the page map gives each block. Each die chooses a block only when
+//! it opens the block, and never chooses a worn-out one. As long as each die has a block to open, every superblock
+//! therefore has a block of every die. When a superblock is collected, a worn-out block in it keeps its contents.
 
 use std::collections::VecDeque;
 
 use super::frontier::Pool;
 use super::page::{PageMap, NOT_SEALED};
 
-/// Means "no block": not opened yet, or already erased.
+/// Stands for "no block": the die has not opened its block yet, or the block has been erased.
 const NONE: u32 = u32::MAX;
-/// Largest number of blocks that one die may have opened more than another.
+/// Largest number by which the blocks that one die has opened may exceed those of another die.
 pub(crate) const LEAD_MAX: u32 = 2;
 
 /// The blocks of each superblock.
@@ -90,7 +89,7 @@ impl PageMap {
         tallied.min_by_key(|&(set, live, _)| (live, self.age_key(sets.of(set))))
     }
 
-    /// Considers the blocks of a superblock that may be collected. Returns the number of their live pages, and the
+    /// Counts the blocks of a superblock that may be collected. Returns the number of their live pages, and the
     /// number of these blocks. `None` if a block of the superblock is not full yet, or if none may be collected.
     fn tally_of_set(&self, blocks: &[u32]) -> Option<(u32, u32)> {
         let (mut live, mut collectable) = (0, 0);
@@ -141,8 +140,9 @@ impl PageMap {
         self.pool(die).next_page == self.shape.data_pages
     }
 
-    /// Whether another die has not yet opened its block of the superblock whose block this die opened last. With
-    /// `never`, only dies count that cannot open a block because they have neither a free block nor a free page.
+    /// Whether this die is ahead of another die: the other die has not yet opened its block of the superblock whose
+    /// block this die opened last. With `never`, this counts only if the other die cannot open a block, because it
+    /// has neither a free block nor a free page.
     pub fn is_ahead(&self, die: u32, never: bool) -> bool {
         let seq = self.pool(die).active_seq;
         let full = |pool: &Pool| pool.free == 0 && pool.next_page == self.shape.data_pages;
@@ -152,7 +152,8 @@ impl PageMap {
             .any(|pool| behind(pool) && (!never || full(pool)))
     }
 
-    /// Whether every die has room for its share of `pages` moved pages.
+    /// Whether every die has room for its share of `pages` moved pages, if the pages are distributed equally over the
+    /// dies.
     pub fn shares_fit(&self, pages: u32, pages_per_program: u32) -> bool {
         let share = pages.div_ceil(self.shape.chips) + pages_per_program;
         let room = |pool: u32| {
@@ -171,8 +172,8 @@ impl PageMap {
         for (seq, die, block) in self.in_use_by_seq() {
             sets.opened(seq, die, block);
         }
-        // A superblock may also lack a block because that block is already erased or lost. Only superblocks near the
-        // newest one can still be open.
+        // A superblock may also lack a block because this block is already erased or lost. Only superblocks near the
+        // newest superblock can still be open.
         let newest = self.last_seq.iter().copied().max().unwrap_or(0);
         let lead = |seq: u32| newest.wrapping_sub(seq);
         sets.open.retain(|&(seq, ..)| lead(seq) <= LEAD_MAX);
@@ -191,7 +192,8 @@ impl PageMap {
         blocks
     }
 
-    /// Checks that no die is too far ahead, and that the table of superblocks agrees with the blocks.
+    /// Checks that no die is more than [`LEAD_MAX`] blocks ahead of another, and that the table of superblocks agrees
+    /// with the blocks.
     pub(super) fn check_sets(&self) -> Result<(), String> {
         let Some(sets) = &self.sets else {
             return Ok(());

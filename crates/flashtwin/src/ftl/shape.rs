@@ -16,7 +16,7 @@ pub(crate) struct Shape {
     pub blocks_per_pool: u32,
     /// Logical pages.
     pub exported_pages: u32,
-    /// Blocks of a plane that the exported pages fill when written sequentially.
+    /// Number of blocks of a plane that the exported pages fill when they are written sequentially.
     pub usable_per_plane: u32,
     pub stride_pages: u32,
     /// Number of erases that a block survives. With an `endurance_spread`, this is the mean.
@@ -27,12 +27,14 @@ pub(crate) struct Shape {
     pub least_worn_first: bool,
     /// Parameters of the reference's wear levelling, if it is used.
     pub wear_aware: Option<WearAware>,
-    /// A block with this many erases fewer than the mean of its pool is collected, however many live pages it has.
+    /// A block is collected if its number of erases is below the mean of its pool by at least this number, however
+    /// many live pages it has.
     pub erases_behind: Option<u32>,
     /// Correction of the number of free blocks. Without copy-back, the reference's number is one too high at the
     /// start (quirk Q6).
     pub free_count_bias: u32,
-    /// Number of open blocks of a pool: 1, or 2 if hot and cold pages are written separately.
+    /// Number of write streams, each with an open block in every pool: 1, or 2 if hot and cold pages are written
+    /// separately.
     pub streams: u32,
     /// Number of data pages of the second open block. A block in SLC mode has fewer.
     pub hot_pages: u32,

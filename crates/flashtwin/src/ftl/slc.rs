@@ -1,9 +1,9 @@
 //! Blocks in SLC mode: a write cache of blocks whose cells store one bit each (D-65).
 //!
-//! Any free block may be opened in SLC mode, within two limits. Such blocks have a maximum share of the pool. Enough
-//! free blocks must remain to *fold* the data, that is, to move them to normal blocks. The hot frontier of a pool
-//! writes to blocks in SLC mode. The number of pages of such a block is that of a normal block divided by the bits
-//! per cell. An erase ends the mode.
+//! Any free block may be opened in SLC mode, within two limits. Blocks in SLC mode may be at most a certain share of
+//! the pool. Enough free blocks must remain to *fold* the data, that is, to move them to normal blocks. The hot
+//! frontier of a pool writes to blocks in SLC mode. The number of pages of such a block is that of a normal block
+//! divided by the bits per cell. An erase ends the SLC mode of a block.
 
 use super::page::PageMap;
 use crate::units::Ppn;
@@ -54,7 +54,8 @@ impl PageMap {
             && self.pool(pool).free > self.low() + 1
     }
 
-    /// Returns the stream whose frontier receives a write to `stream`. If the cache is full, this is the cold stream.
+    /// Returns the stream whose frontier receives a page of `stream`: the cold stream if the SLC cache is full,
+    /// otherwise `stream`.
     #[inline]
     pub fn stream_for(&self, pool: u32, stream: Stream) -> Stream {
         let full = self.writes_slc(stream)

@@ -68,7 +68,7 @@ impl Made {
     }
 }
 
-/// Returns a victim rule, given as a device file names it.
+/// Returns the victim rule that a device file calls `victim`.
 fn rule(victim: &str) -> Victims {
     let ecr = builtin("ecr").unwrap();
     let mut overrides = vec![("gc.victim", victim)];
@@ -147,7 +147,7 @@ impl Load {
                     self.note(lpn, self.stream_of_move(kind, lpn));
                 }
             } else {
-                // Move page by page, as the device does if reads may be executed in between.
+                // Pages are moved one by one, as the device moves them if reads may be executed between two moves.
                 while let Some((_, lpn)) = live(&self.map, 0) {
                     let stream = self.map.move_stream(victim, lpn);
                     assert_eq!(stream, self.stream_of_move(kind, lpn));

@@ -88,7 +88,7 @@ pub(crate) struct Given {
 /// A group of units.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
-    /// Free units in the order of reuse. If the least worn unit is reused first, they are in any order.
+    /// Free units in the order of reuse; with [`Reuse::LeastWorn`], in any order.
     pub(super) free: VecDeque<u32>,
     /// Units in use, in the order of their opening.
     pub(super) opened: Vec<u32>,
@@ -382,7 +382,8 @@ impl Units {
         u.awaited == 0
     }
 
-    /// Returns the host clock at the latest event of this kind: a unit was opened, or a page became invalid.
+    /// Returns the largest value of the host clock at which a unit was opened or a page became invalid; 0 if neither
+    /// happened.
     pub fn latest(&self) -> u64 {
         let of = |unit: &Unit| unit.opened_at.max(unit.last_death);
         self.units.iter().map(of).max().unwrap_or(0)

@@ -9,7 +9,7 @@ use super::state::{
 use super::units::{Owner, Unit, Units, FREE, NONE};
 use super::StateError;
 
-/// Number of 32-bit numbers that the file has for a unit. In addition, it has two 64-bit numbers for each.
+/// Number of 32-bit numbers that the file has for each unit. In addition, it has two 64-bit numbers for each unit.
 const NUMBERS: usize = 5;
 
 impl Units {

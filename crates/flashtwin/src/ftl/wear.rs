@@ -18,7 +18,7 @@ impl PageMap {
     /// Whether the block is worn out. A worn-out block may not be erased any more, and keeps its contents.
     #[inline]
     pub fn is_spent(&self, block: u32) -> bool {
-        // The erase count is read only if there is a limit, since the read may cause a cache miss.
+        // If there is no limit, the erase count is not read, since reading it may cause a cache miss.
         self.shape.erase_limit != u32::MAX && self.erases_of(block) >= self.erases_survived(block)
     }
 
@@ -40,9 +40,9 @@ impl PageMap {
     }
 
     /// Returns the block that wear levelling collects: among the blocks that may be collected, the one with the
-    /// fewest erases. If its number of erases is not far enough below the mean, returns `None`. The data of the block
-    /// move elsewhere, and the block is the next to be written. This is the simplest form of the method of Chang, ACM
-    /// SAC 2007.
+    /// fewest erases. Returns `None` if its number of erases is not far enough below the mean of the pool. When the
+    /// block is collected, its data move elsewhere, and it is the next block to be written. This is the simplest form
+    /// of the method of Chang, ACM SAC 2007.
     pub fn left_behind(&self, pool: u32) -> Option<u32> {
         let behind = self.shape.erases_behind?;
         let first = pool * self.shape.blocks_per_pool;
@@ -106,7 +106,7 @@ mod tests {
         nand
     }
 
-    /// Returns the fewest and the most erases of a block, after writes to the first eighth of the pages only.
+    /// Returns the fewest and the most erases of a block of the chip. Only the first eighth of the pages was written.
     fn worn_by_hot_writes(levelling: &[(&str, &str)], seed: u64) -> (u32, u32) {
         let mut nand = chip(levelling);
         let mut rng = Rng::new(seed);

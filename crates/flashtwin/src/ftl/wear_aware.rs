@@ -30,12 +30,12 @@ impl PageMap {
         (sum, n.into())
     }
 
-    /// Whether the life of a block is below `share` of the mean. `share` is in units of 1/10 000.
+    /// Whether the life of a block is below `share` (in units of 1/10 000) of the mean life, which is `sum / n`.
     fn is_below(&self, block: u32, (sum, n): (u64, u64), share: u32) -> bool {
         u128::from(self.life(block) * n) * 10_000 < u128::from(sum) * u128::from(share)
     }
 
-    /// Draws whether a victim is skipped. The probability is 1 - life / (mean x share), and 0 if this value is
+    /// Draws whether a victim is skipped. The probability is 1 - life / (mean life x share), and 0 if this value is
     /// negative.
     fn is_passed_over(&self, block: u32, (sum, n): (u64, u64), share: u32, rng: &mut Rng) -> bool {
         if !self.is_below(block, (sum, n), share) {
@@ -82,8 +82,8 @@ impl PageMap {
         }
     }
 
-    /// Removes the blocks that are skipped from `order`, the order in which the blocks of a pool are collected
-    /// (fewest live pages first). Never removes the last entry. The pool must be a whole chip.
+    /// Removes from `order` the blocks that are skipped. `order` lists blocks of a pool in the order in which they
+    /// are collected, fewest live pages first. Never removes the last entry. The pool must be a whole chip.
     pub fn pass_over_worn<T>(&self, pool: u32, order: &mut Vec<T>, block_of: impl Fn(&T) -> u32) {
         let Some(wear) = self.shape.wear_aware else {
             return;

@@ -22,8 +22,8 @@ impl PageMap {
     }
 
     /// Moves the live page `page` of `block` to the frontier of its pool whose stream [`PageMap::make_room`]
-    /// returned. Returns true if this fills the frontier's block, which is then sealed. Does not read the map entry:
-    /// the entry is known to be this page, and is seldom in the processor's cache.
+    /// returned. Returns true if this page fills the frontier's block, which is then sealed. Does not read the map
+    /// entry of the moved page: the entry is known to be the old location, and is seldom in the processor's cache.
     #[inline(always)]
     pub fn move_page(&mut self, block: u32, page: u32, pool: u32, stream: Stream) -> bool {
         let ppn = block * self.shape.pages_per_block + page;
@@ -38,8 +38,8 @@ impl PageMap {
 
     /// Moves the first live page of `block` to the cold frontier of its pool, as [`PageMap::move_page`] does. The
     /// pool must be the only one of its chip, and no page before `from` may be live. Returns the moved page, and
-    /// whether this sealed the block of the frontier. If the word at `from` has no live page, or if the frontier has
-    /// no room, changes nothing and returns `None`.
+    /// whether it filled the frontier's block, which is then sealed. If the word at `from` has no live page, or if
+    /// the frontier has no room, changes nothing and returns `None`.
     #[inline(always)]
     pub fn move_first(&mut self, block: u32, from: LiveFrom, pool: u32) -> Option<(Ppn, bool)> {
         debug_assert_eq!(self.shape.pools_per_chip, 1);

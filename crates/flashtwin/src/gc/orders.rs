@@ -1,9 +1,10 @@
 //! Orders to collect garbage, from an array to a drive (Kim et al., "Harmonia", MSST 2011).
 //!
-//! A drive collects on its own if a pool of blocks has fallen to its watermark. Other collections are ordered:
+//! A drive collects on its own if a pool of blocks has fallen to its watermark of free blocks. Other collections are
+//! ordered:
 //!
-//! - An array can order the drive to collect at once (FORCE_GC), and to stop between two page moves. By this order, a
-//!   pool continues until it has more free blocks than the order requires (D-25).
+//! - An array can order the drive to collect at once (FORCE_GC), and to stop between two page moves. Each pool then
+//!   collects until its number of free blocks is above the limit that the order gives (D-25).
 //! - The server of a drive can order pools to collect one block each (D-143).
 
 use std::ops::Range;
@@ -15,7 +16,7 @@ use crate::ftl::PageMap;
 struct PoolOrder {
     /// Whether the pool must collect one victim, however many blocks are free.
     once: bool,
-    /// The pool continues while it has at most this many free blocks. `None` if the pool has no order.
+    /// The pool continues to collect while it has at most this many free blocks. `None` if the pool has no order.
     until: Option<u32>,
 }
 
@@ -36,13 +37,13 @@ pub(crate) struct Orders {
 /// FORCE_GC: an order to a drive to collect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Force {
-    /// A pool collects while it has at most this many free blocks.
+    /// A pool with an order collects while it has at most this many free blocks.
     pub until: u32,
     /// Whether every pool collects at least one victim, however many blocks are free.
     pub once: bool,
     /// Whether every pool collects at most one victim.
     pub single: bool,
-    /// Whether the collection stops when a host request arrives.
+    /// Whether an ordered collection stops between two page moves when a host request arrives.
     pub yields: bool,
 }
 
@@ -69,8 +70,8 @@ impl Orders {
         }
     }
 
-    /// Orders each of the given pools to collect one block. A pool with an unfinished order keeps that order instead
-    /// (D-143).
+    /// Orders each of the given pools to collect one block. A pool that already has an unfinished order keeps its old
+    /// order (D-143).
     pub fn force_one_each(&mut self, ftl: &PageMap, pools: Range<u32>) {
         if self.left == 0 {
             (self.yields, self.single) = (false, false);
@@ -123,7 +124,8 @@ impl Orders {
             }
     }
 
-    /// Records that the pool has collected a block (`found`), or that no block was worth collecting.
+    /// Records that the pool has collected a block (`found`), or that no block was worth collecting. Ends the pool's
+    /// order if it is fulfilled, or if no block was worth collecting.
     #[inline]
     pub fn collected(&mut self, ftl: &PageMap, pool: u32, found: bool) {
         if self.left == 0 {

@@ -72,7 +72,8 @@ fn by_hand() {
     for (of, lowest, highest) in [
         (GREEDY, 1, 3),
         (("fifo", None), 0, 0),
-        // The pool has 16 blocks. The three windows are the first block, the first two blocks, and all sealed blocks.
+        // The pool has 16 blocks. The windows of these three shares are the first block, the first two blocks, and
+        // all sealed blocks.
         (windowed("7"), 0, 0),
         (windowed("13"), 1, 1),
         (windowed("50"), 1, 3),

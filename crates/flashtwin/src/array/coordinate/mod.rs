@@ -30,7 +30,7 @@ impl Message {
     }
 }
 
-/// The coordinator: its scheme, its view of the members, and its messages to them.
+/// The coordinator: its scheme, its views of the members' states, and its messages to the members.
 #[derive(Clone, Debug)]
 pub(crate) struct Coordinator {
     scheme: Coordination,
@@ -78,7 +78,7 @@ impl Coordinator {
         self.views[member].ordered
     }
 
-    /// Updates the view of a member. Returns true if the member has just finished its order to collect.
+    /// Updates the coordinator's view of a member. Returns true if the member has just finished its order to collect.
     pub fn observe(&mut self, member: usize, ssd: &mut Ssd, now: Time) -> bool {
         let Some(scheme) = self.scheme.get() else {
             return false;
@@ -122,7 +122,7 @@ impl Coordinator {
         }
     }
 
-    /// Records a host request; returns true if the array was idle before.
+    /// Records that a host request has arrived; returns true if the array was idle before.
     pub fn leave_idle(&mut self) -> bool {
         let was_idle = std::mem::take(&mut self.idle);
         if was_idle {
@@ -133,7 +133,7 @@ impl Coordinator {
         was_idle
     }
 
-    /// Records that no request is in flight any more.
+    /// Records that the last request in flight in the array has completed.
     pub fn become_idle(&mut self, now: Time) {
         self.idle = true;
         if let Some(scheme) = self.scheme.get() {

@@ -38,9 +38,10 @@ fn is_at_low_mark(array: &Array, lpn: Lpn) -> bool {
     flash.free_blocks(chip) <= flash.gc_trigger_blocks(chip)
 }
 
-/// Test vector GGC-2 (timing): the idle array collects garbage, and a request arrives. The request cancels the order
-/// to collect, and waits at most for the move or erase that is running. There is one exception. A chip whose free
-/// blocks have fallen to its own low mark (T_hard) collects a whole block, as it does under load.
+/// Test vector GGC-2 (timing): the idle array collects garbage, and a request arrives. The request cancels the
+/// coordinator's order to collect, and waits at most for the move or erase that is running. There is one exception. A
+/// chip whose free blocks have fallen to its own low mark (T_hard) collects a whole block before it serves the
+/// request, as it does under load.
 #[test]
 fn idle_collection_makes_room_for_a_request_at_once() {
     let (mut at_low_mark, mut above, mut waited) = (0, 0, Time::ZERO);
@@ -56,7 +57,7 @@ fn idle_collection_makes_room_for_a_request_at_once() {
             fua: false,
             ..Request::default()
         };
-        // Every pool opens a block, so that both members register.
+        // Enough writes that every pool opens a block; both members then register with the coordinator.
         for tag in 0..400 {
             let at = device.now();
             let write = request(at, rng.below(pages), Op::Write);
@@ -67,8 +68,8 @@ fn idle_collection_makes_room_for_a_request_at_once() {
         }
         device.completions().clear();
         for tag in 400..440 {
-            // At this instant, the array has been idle long enough for the controller's periodic
-            // check, and members have been collecting for a while.
+            // By this instant, the array has been idle long enough for the controller's periodic check, and members
+            // have been collecting for a while.
             let at = device.now() + Time::from_us(3_137);
             device.advance(at);
             let page = rng.below(pages);

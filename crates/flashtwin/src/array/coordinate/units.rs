@@ -46,7 +46,7 @@ impl Units {
         }
         Units {
             collecting: ChipSet::none(units),
-            // SAFETY: has as many entries as `first` and is indexed in the same way (see there).
+            // SAFETY: indexed by members of the array, as `first`; it has as many entries.
             in_gc: unsafe { TrustedTable::new(vec![false; first.len()]) },
             // SAFETY: indexed by members of the array, whose number never changes.
             first: unsafe { TrustedTable::new(first) },
@@ -89,8 +89,8 @@ impl Units {
         }
     }
 
-    /// Whether the number of a page alone determines its unit. Otherwise the unit also depends on the chip of its
-    /// flash copy.
+    /// Whether the number of a page alone determines its unit. Otherwise the unit also depends on the chip that holds
+    /// the flash copy of the page.
     #[inline(always)]
     pub fn have_homes(&self) -> bool {
         self.protect == Protect::Stripe || self.member_in_gc != MemberInGc::Chip
@@ -107,7 +107,8 @@ impl Units {
         }
     }
 
-    /// Returns the unit of a page of a member. Valid if units are members or chips of members.
+    /// Returns the unit of a page of a member; `None` if units are chips and no chip has the page. Valid if units are
+    /// members or chips of members.
     #[inline(always)]
     pub fn of_spot(&self, members: &[Member], spot: Spot) -> Option<ChipId> {
         let chip = match self.member_in_gc {
@@ -117,7 +118,7 @@ impl Units {
         Some(ChipId::of(self.first[spot.member] + u32::from(chip)))
     }
 
-    /// Updates the units for a member whose chips in GC are `chips`.
+    /// Records which units are in GC after an event of a member; `chips` are the member's chips in GC.
     #[inline(always)]
     pub fn note(&mut self, member: usize, chips: &ChipSet) {
         if !self.any_chip_counts || !self.is_noted(member, chips) {
@@ -125,14 +126,14 @@ impl Units {
         }
     }
 
-    /// Whether the record of a member is up to date. Valid only if one chip in GC suffices for the member to count as
-    /// in GC: then it must count as in GC exactly if `chips` is not empty.
+    /// Whether the record of a member agrees with its chips in GC, `chips`. Valid only if one chip in GC suffices for
+    /// the member to count as in GC: `chips` must then be non-empty exactly if the member is recorded as in GC.
     #[inline(always)]
     pub fn is_noted(&self, member: usize, chips: &ChipSet) -> bool {
         chips.is_empty() != self.in_gc[member]
     }
 
-    /// Updates the units for a member whose chips in GC may have changed.
+    /// Records which units are in GC after the chips in GC of a member may have changed.
     #[inline(never)]
     fn note_chips(&mut self, member: usize, chips: &ChipSet) {
         if (self.protect, self.member_in_gc) == (Protect::Data, MemberInGc::Chip) {

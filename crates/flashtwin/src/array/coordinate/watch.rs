@@ -1,4 +1,5 @@
-//! Watches the members: records which are in GC, notifies their coordinator, and executes its messages.
+//! Watches the members: records which members are in GC, notifies the coordinator of their states, and executes the
+//! messages of the coordinator.
 
 use super::units::Units;
 use super::Coordinator;
@@ -18,7 +19,7 @@ pub(crate) struct Watch {
     pub coordinator: Coordinator,
     /// Whether members collect without coordination.
     pub is_local: bool,
-    /// Log of the intervals in which members collect, if it is kept.
+    /// Log of the intervals in which members collect; `None` while it is off.
     pub timeline: Option<Timeline>,
     sees_only_gc: bool,
 }
@@ -42,12 +43,13 @@ impl Watch {
         self.is_local && self.timeline.is_none() && self.units.any_chip_counts
     }
 
-    /// Whether the only state of members to watch is whether any chip of a member is in GC.
+    /// Whether only one property of each member must be watched: whether any chip of the member is in GC.
     pub fn sees_only_gc(&self) -> bool {
         self.sees_only_gc
     }
 
-    /// Whether a member is unchanged since it was last checked. If it may have changed, call [`Watch::look_at`].
+    /// Whether a member has certainly not changed since it was last checked. Otherwise the caller must call
+    /// [`Watch::look_at`].
     #[inline(always)]
     pub fn has_seen(&self, member: usize, members: &Members) -> bool {
         let chips = members[member].drive.ssd.chips_in_gc();
@@ -72,7 +74,7 @@ impl Watch {
         }
     }
 
-    /// Reports a member to the coordinator, and carries out its messages.
+    /// Reports the state of a member to the coordinator, and executes the messages that the coordinator then sends.
     #[inline(never)]
     fn coordinate(
         &mut self,

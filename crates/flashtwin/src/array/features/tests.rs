@@ -1,4 +1,4 @@
-//! The copy of an array's code without features has the same results as the general copy.
+//! The plain copy of an array's code has the same results as the general copy.
 
 use super::Copy;
 use crate::device::Work;
@@ -10,7 +10,7 @@ use crate::units::{Lpn, Stream, Time};
 use crate::{Array, ArraySpec};
 
 const PAGE: u64 = 4096;
-/// The rebuild that is running when the request with this number is submitted is completed first.
+/// Number of a request. Before it is submitted, the running rebuild is completed.
 const REBUILT: u64 = 3000;
 
 fn array(more: &[(&str, &str)]) -> Array {
@@ -53,7 +53,7 @@ fn advance(array: &mut Array, until: Time, plain: bool) {
     array.advance(until);
 }
 
-/// Changes the array before the request with this number. Members of an array without redundancy do not fail.
+/// Changes the array before the request with the number `tag`. Members of an array without redundancy do not fail.
 fn intervene(array: &mut Array, tag: u64) {
     let has_copies = array.spec().level != Level::Raid0;
     match tag {
@@ -121,7 +121,7 @@ fn run(array: &mut Array, seed: u64, plain: bool) -> (String, Vec<u64>) {
     (text + &format!("{stats:?}\n{members:?}"), changes)
 }
 
-/// Numbers of requests after which the interventions end the array's plain state, or restore it.
+/// Numbers of the requests before which the interventions end the array's plain state, or restore it.
 const CHANGES: [u64; 9] = [500, 700, 900, 1100, 1300, 1320, 1500, REBUILT, 3800];
 const CHANGES_WITHOUT_COPIES: [u64; 7] = [500, 700, 900, 1100, 1300, 1320, 3800];
 

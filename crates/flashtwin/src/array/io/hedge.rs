@@ -15,13 +15,12 @@ use crate::spec::{ArraySpec, Reads};
 use crate::units::Time;
 
 /// Marks for an operation whose twin completed first: [`LATE`] for the original read, [`LATE_HEDGE`] for the hedge.
-/// [`LATE_HEDGE`] if it is the hedge.
 const LATE: u32 = NONE - 1;
 const LATE_HEDGE: u32 = NONE - 2;
 /// Flag in the number of a twin: the twin is the hedge.
 const IS_HEDGE: u32 = 1 << 31;
 
-/// Number of reads after which the quantile of their latencies is computed again.
+/// Number of reads after which the quantile of the read latencies is computed again.
 const WINDOW: u32 = 256;
 /// Number of histogram buckets for each doubling of the response time.
 const PARTS: u64 = 16;
@@ -98,8 +97,9 @@ impl After {
 #[derive(Clone, Debug)]
 pub(crate) struct Hedge {
     after: After,
-    /// Requests to members in the order of the instants at which to hedge them. Each entry has this instant, the
-    /// number of the request, and the instant at which it was sent, since numbers are reused.
+    /// Requests to members, in the order of the instants at which they are to be hedged. Each entry has this instant,
+    /// the number of the request, and the instant at which the request was sent. Numbers are reused, so the last two
+    /// together identify the request.
     waiting: VecDeque<(Time, u32, Time)>,
     /// Alarm for the next request to hedge.
     pub alarm: Alarm,
@@ -157,8 +157,8 @@ impl Hedge {
         self.set(hedge, op);
     }
 
-    /// Records that a page operation has completed. Returns false if its twin completed first; its result is then not
-    /// needed.
+    /// Records that a page operation has completed. Returns false if its twin completed first; the result of this
+    /// operation is then not needed.
     #[inline]
     pub fn done(&mut self, op: u32, layout: &Layout, stats: &mut RaidStats) -> bool {
         let twin = self.twin(op);
@@ -189,7 +189,7 @@ impl Hedge {
         self.after.took(time);
     }
 
-    /// Records that a request to a member was sent that serves reads of the front end. Removes completed requests
+    /// Records that a request has been sent to a member and serves reads of the front end. Removes completed requests
     /// from the head of the list.
     pub fn watch(
         &mut self,
@@ -208,8 +208,8 @@ impl Hedge {
         {
             waiting.pop_front();
         }
-        // If the delay has become shorter, the instant is raised to that of the last entry, so that the list stays in
-        // order.
+        // If the delay has become shorter, the request is hedged later than after this delay: at the instant of the
+        // last entry. The list thus stays in order.
         let last = waiting.back().map_or(clock.now, |&(at, _, _)| at);
         let at = (clock.now + after).max(last);
         waiting.push_back((at, request, clock.now));

@@ -1,7 +1,7 @@
 //! Converts page operations of the front end to requests to members.
 //!
-//! Consecutive pages on a member become one request to it ([`Io::join`]). A request is sent ([`Io::send`]), and its
-//! originator is notified when it completes.
+//! Consecutive pages on a member become one request to this member ([`Io::join`]). [`Io::send`] sends a request. When
+//! the request completes, its originator is notified.
 
 pub(super) mod hedge;
 pub(super) mod ops;
@@ -31,7 +31,7 @@ use ops::{Chain, Ops};
 use requests::{Origin, Requests};
 use runs::{Run, Runs};
 
-/// A request to a member: its pages there, as first page and number, and its originator.
+/// A request to a member: the first page on the member and the number of pages, and the originator of the request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Order {
     pub member: usize,
@@ -59,10 +59,11 @@ pub(crate) struct Io {
     pub through: bool,
     /// Whether a page whose chip is collecting garbage is read from other members instead.
     reads_around_gc: bool,
-    /// Whether an event is being processed. The front end then takes the finished operations at the end of the event.
+    /// Whether an event is being processed. If so, the front end takes the finished operations at the end of the
+    /// event.
     pub in_event: bool,
-    /// Whether pages are sent to members one by one. Each page then completes independently of others, since there is
-    /// neither redundancy nor coordination.
+    /// Whether pages are sent to members one by one, so that each page completes independently of others. This is so
+    /// in an array with neither redundancy nor coordination.
     pub sends_single_pages: bool,
     /// Whether the array is a volume of segments (SWAN), without rows.
     has_volume: bool,
@@ -133,7 +134,7 @@ impl Io {
         self.copy
     }
 
-    /// For tests: permits a plain copy only if `allowed`.
+    /// For tests: `allowed` determines whether [`Io::copy`] may be a plain copy.
     #[cfg(test)]
     pub fn allow_plain(&mut self, allowed: bool) {
         if !allowed {
@@ -153,7 +154,7 @@ impl Io {
         self.watch.look_at(member, members, record, clock);
     }
 
-    /// Checks a bare member after an event of its flash.
+    /// Checks a member whose requests go directly to its flash, after an event of this flash.
     #[inline(always)]
     pub fn look_at_flash<F: Features>(&mut self, member: usize, clock: &mut Clock) {
         let may_have_changed = match F::ALL {
@@ -247,7 +248,8 @@ impl Io {
         }
     }
 
-    /// Passes finished operations to the front end at this instant.
+    /// Ensures that the front end takes the finished operations at this instant. Outside an event, sets the array's
+    /// own alarm for this purpose.
     #[inline(always)]
     pub fn deliver(&mut self, clock: &mut Clock) {
         if !self.in_event && !self.ops.done.is_empty() {
@@ -295,8 +297,9 @@ impl Io {
         part
     }
 
-    /// Sends one page to a member's flash without a request record, because the owner of the page has the necessary
-    /// data. Does nothing and returns false if this member or page requires [`Io::send`].
+    /// Sends one page to a member's flash without a request record, because the owner of the page stores the
+    /// necessary data. Does nothing and returns false if the page must be sent with [`Io::send`]: because the state
+    /// of the member requires it (`Member::is_usual`), or because the operation completes immediately.
     #[inline(always)]
     pub fn send_page<F: Features>(&mut self, member: usize, ask: &Ask, clock: &mut Clock) -> bool {
         let m = &mut self.members[member];
@@ -310,7 +313,7 @@ impl Io {
         true
     }
 
-    /// Logs a page that was sent without a record.
+    /// Logs a page that was sent without a request record.
     #[inline(always)]
     pub fn log_page_sent<F: Features>(
         &mut self,
@@ -332,7 +335,7 @@ impl Io {
         }
     }
 
-    /// Logs the completion of a page request that was sent without a record.
+    /// Logs the completion of a page that was sent without a request record.
     #[inline(always)]
     pub fn log_page_done<F: Features>(&mut self, owner: Owner, member: usize) {
         self.log_event::<F>(|| ArrayEvent::Came {
@@ -464,8 +467,9 @@ impl Io {
     }
 
     /// Returns the member to read a page from. Of several copies, this is the copy on the member with the fewest
-    /// requests in flight. Returns `None` if the page must be reconstructed: either no copy is present, or reads
-    /// avoid chips in GC and the pages for the reconstruction are on chips that are not in GC.
+    /// requests in flight; reads that avoid GC prefer copies on chips that are not in GC. Returns `None` if the page
+    /// must be reconstructed. This is so if no copy is present. It is also so if reads avoid GC, the chip of the copy
+    /// is in GC, and no chip that the reconstruction reads is in GC.
     pub fn readable_copy(&self, stripe: Stripe, place: u32) -> Option<usize> {
         let copies = self.layout.copies_at(stripe, place);
         let copies = copies.filter(|&member| self.has(member, stripe));
@@ -492,7 +496,7 @@ impl Io {
             .all(|at| !collects_at(&self.members[layout.member_at(stripe, at)], stripe))
     }
 
-    /// Prefetches the data that a write of a page of a stripe to a member accesses.
+    /// Prefetches the data that the flash of a member accesses when its page of a stripe is written.
     #[inline(always)]
     pub fn prefetch_old_copy<F: Features>(&self, member: usize, stripe: Stripe) {
         let drive = &self.members[member].drive;

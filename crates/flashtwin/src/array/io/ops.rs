@@ -74,8 +74,8 @@ impl Ops {
         (item.member, item.order) = (member as u32, order);
     }
 
-    /// Takes back the operations that were sent without a request record, to one member or to all. Returns each with
-    /// its position in the order of sending.
+    /// Takes back the operations that were sent without a request record: to the member `to`, or to all members if it
+    /// is `None`. Returns each with its position in the order of sending.
     pub fn take_sent(&mut self, to: Option<usize>) -> Vec<(u64, u32)> {
         let is_to = |member: u32| to.is_none_or(|to| to == member as usize);
         let all = self.table.iter_mut();

@@ -20,15 +20,16 @@ pub(crate) enum Origin {
 pub(crate) struct Request {
     pub member: usize,
     pub origin: Origin,
-    /// Number of pages that are still in flight, if the member takes single pages.
+    /// Number of pages without a response. If the member responds to whole requests, its single response ends the
+    /// request.
     left: u32,
     /// Whether all pages completed so far were written.
     written: bool,
     in_use: bool,
     /// Instant at which the request was sent.
     pub sent: Time,
-    /// Number of requests sent before this one. It orders requests, which the numbers in the table do not, as they
-    /// are reused.
+    /// Number of requests sent before this one, that is, its position in the order of sending. Its number in the
+    /// table does not show this order, because numbers are reused.
     pub order: u64,
 }
 
@@ -45,7 +46,7 @@ impl Requests {
         self.table.is_empty()
     }
 
-    /// Returns the position of the next request in the order of sending, and advances that order.
+    /// Returns the position in the order of sending for the next request, and advances this order.
     #[inline(always)]
     pub fn take_order(&mut self) -> u64 {
         self.sent += 1;
@@ -71,8 +72,8 @@ impl Requests {
         self.table[id].sent
     }
 
-    /// Counts a response to a page of a request, or to the whole request. With the last response, returns whether all
-    /// pages were written.
+    /// Counts a response to one page of a request, or to the whole request (`is_whole`). Returns `None` while pages
+    /// of the request are in flight; with the last response, returns whether all pages were written.
     #[inline(always)]
     pub fn responded(&mut self, id: u32, is_whole: bool, written: bool) -> Option<bool> {
         let request = &mut self.table[id];
@@ -108,8 +109,8 @@ impl Requests {
         all.iter().filter(|r| r.in_use).copied().collect()
     }
 
-    /// If a request serves reads of the front end, returns its member and its page operations. `None` if the request
-    /// that was sent at `sent` is no longer in flight.
+    /// If a request serves reads of the front end, returns the member of the request and the chain of the page
+    /// operations. `None` for other requests, and if the request that was sent at `sent` is no longer in flight.
     pub fn host_reads(&self, ops: &Ops, id: u32, sent: Time) -> Option<(usize, Chain)> {
         let request = self.table.get(id)?;
         let is_it = request.in_use && request.sent == sent;

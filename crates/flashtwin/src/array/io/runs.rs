@@ -1,4 +1,4 @@
-//! Runs: consecutive pages on a member, before they become one request to it.
+//! Runs: consecutive pages on a member that are about to become one request to this member.
 
 use super::ops::Chain;
 use crate::request::Op;
@@ -62,7 +62,7 @@ impl Runs {
         };
     }
 
-    /// Takes the run of a member, if it has one.
+    /// Takes the run of a member; `None` if the member has none.
     pub fn take(&mut self, member: usize) -> Option<Run> {
         let run = self.runs[member];
         self.runs[member].pages = 0;

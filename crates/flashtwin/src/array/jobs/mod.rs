@@ -1,8 +1,8 @@
 //! Jobs: operations on stripes, such as writes with their parity, reconstruction of pages, and trims.
 //!
 //! A *job* works on adjacent page stripes of one row. The jobs of a row are executed one after the other. A job first
-//! reads, then writes: its writes are sent when all its reads have completed. To send a flush to all members is also
-//! a job, but one without a row. The module `stretch` has the jobs that rebuild members.
+//! reads, then writes: its writes are sent when all its reads have completed. A flush of all members is also a job,
+//! but one without a row. The module `stretch` has the jobs that rebuild members.
 
 mod rebuild;
 mod rows;
@@ -36,8 +36,8 @@ pub(crate) enum Kind {
     Recover(Places),
     /// The job writes the missing pages of members that are being rebuilt.
     Rebuild,
-    /// The job trims these data places, and the parity. In an array with parity, it trims all data places of the
-    /// stripe.
+    /// The job trims these data places, and the parity, if there is any. In an array with parity, these are all data
+    /// places of the stripe.
     Trim(Places),
     /// The job makes all members write their volatile memory.
     Flush,
@@ -85,9 +85,9 @@ struct Job {
     rows: u32,
     rows_held: u32,
     phase: Phase,
-    /// Whether a member failed from which the job was reading.
+    /// Whether the reads must be planned again, because a member failed while the job was reading from it.
     again: bool,
-    /// Places to write; for a rebuild, members to write to.
+    /// Places to write, as bits; for a rebuild, members to write to.
     writes: Places,
     /// Number of requests to members in flight.
     left: u32,
@@ -120,7 +120,7 @@ impl Job {
 /// All jobs.
 #[derive(Clone, Debug)]
 pub(crate) struct Jobs {
-    /// Copy of the array's layout. It can be read while requests are sent to the members.
+    /// Copy of the array's layout; the array's own layout is borrowed while requests are sent to the members.
     layout: Layout,
     jobs: Table<Job>,
     rows: RowLocks,
@@ -170,7 +170,7 @@ impl Jobs {
         self.add::<Every>(io, what, clock);
     }
 
-    /// Completes the operation `op` when all data whose writes members have completed are in flash.
+    /// Completes the operation `op` when the data of all writes that members have completed are in flash.
     pub fn flush(&mut self, io: &mut Io, op: u32, clock: &mut Clock) {
         let what = JobSpec::new(Kind::Flush, (Stripe(0), 0), (Chain::only(op), true));
         let id = self.new_job(io, what);
@@ -238,8 +238,8 @@ impl Jobs {
             }
             Kind::Recover(places) => {
                 stats.pages_recovered += pages;
-                // While the job waited for its row, its member may have been restored, and another member may have
-                // failed.
+                // The member of a place may have been restored while the job waited for its row. If another member
+                // has failed since, the restored place must be read.
                 let without = match count(missing | places) as usize > parity {
                     true => missing,
                     false => missing | places,
@@ -286,7 +286,7 @@ impl Jobs {
         }
     }
 
-    /// Sends a job's writes: all its reads have completed.
+    /// Sends the writes of a job. Called when all reads of the job have completed.
     #[inline(never)]
     fn write_phase<F: Features>(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
         let job = &mut self.jobs[id];
@@ -300,7 +300,7 @@ impl Jobs {
             return;
         }
         if F::ALL {
-            // A member may have failed since the writes were planned.
+            // Members that failed after the writes were planned receive no writes.
             job.writes &= !io.missing(job.what.stripe);
         }
         let op = match job.what.kind {
@@ -362,14 +362,14 @@ impl Jobs {
     }
 
     /// Counts a request of a job that was lost because its member failed. If the job is reading, its reads are
-    /// planned again when all its requests in flight have completed.
+    /// planned again when all its other requests in flight have completed.
     pub fn step_lost(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
         let job = &mut self.jobs[id];
         job.again |= job.phase == Phase::Reading;
         self.step_done::<Every>(io, id, Spent::default(), true, clock);
     }
 
-    /// Records that a page which was sent to this member without a request record is done.
+    /// Records the completion of a page of a job that was sent to `member` without a request record.
     #[inline(always)]
     pub fn page_done<F: Features>(
         &mut self,
@@ -383,8 +383,7 @@ impl Jobs {
         self.step_done::<F>(io, id, spent, written, clock);
     }
 
-    /// Clears the record of the pages that were sent to this member without a request record. Returns the jobs of
-    /// these pages.
+    /// Takes back all pages that were sent to `member` without a request record. Returns the jobs of these pages.
     pub fn take_pages_of(&mut self, member: usize) -> Vec<u32> {
         let is_lost = |job: &mut Job| {
             let is_there = job.pages_at >> member & 1 == 1;
@@ -396,7 +395,7 @@ impl Jobs {
             .collect()
     }
 
-    /// Records that a request of a job is done.
+    /// Records that a request to a member on behalf of the job has completed. After the last one, the job continues.
     #[inline(always)]
     pub fn step_done<F: Features>(
         &mut self,
@@ -412,7 +411,7 @@ impl Jobs {
         if job.left > 0 {
             return;
         }
-        // The time of a job's step is that of its last request, since all others ended earlier.
+        // The time of a job's step is that of its last request, because all its other requests completed earlier.
         job.spent.add(spent);
         let again = F::ALL && std::mem::take(&mut job.again);
         match job.phase {
@@ -483,7 +482,7 @@ impl Jobs {
         }
     }
 
-    /// Removes a member that was being rebuilt and has failed from the writes of the rebuild jobs.
+    /// Removes a member that has failed while it was being rebuilt from the writes of the rebuild jobs.
     pub fn forget_rebuilt(&mut self, member: usize) {
         for (_, job) in self.jobs.iter_mut() {
             if job.what.kind == Kind::Rebuild && job.phase == Phase::Writing {

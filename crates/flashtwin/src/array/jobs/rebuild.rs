@@ -10,13 +10,13 @@ use crate::array::member::{Members, State};
 use crate::spec::ArraySpec;
 use crate::units::Time;
 
-/// Size of a stretch on one member: the stretch has as many adjacent rows as fit.
+/// Size of a stretch on one member: a stretch has as many adjacent rows as fit into this size.
 const STRETCH_BYTES: u32 = 64 << 10;
 
 /// Progress of the rebuild of all replaced members.
 #[derive(Clone, Debug)]
 pub(super) struct Rebuild {
-    /// Rows before this one are restored or being rebuilt.
+    /// All rows before this one are restored or being rebuilt.
     pub next_row: u32,
     /// Number of running stretches.
     pub in_flight: u32,
@@ -60,7 +60,8 @@ impl Rebuild {
         Some((row, rows))
     }
 
-    /// Returns the next rows that are missing on members being rebuilt, as first row and number of rows.
+    /// Returns the next rows that are missing on members being rebuilt, as first row and number of rows; `None` if no
+    /// row is missing.
     fn lacking_rows(&self, members: &Members) -> Option<(u32, u32)> {
         let lacking_from = |from: u32| {
             let rebuilding = members.iter().filter(|m| m.state == State::Rebuilding);

@@ -78,7 +78,7 @@ impl Stretch {
         (still, self.send(io, job, Op::Write, clock))
     }
 
-    /// For the member at each of these places, adds the page of a row to the member's run.
+    /// For the member at each of these places, adds the member's page of a row to the member's run.
     fn extend(
         &mut self,
         io: &mut Io,
@@ -115,7 +115,7 @@ impl Stretch {
         };
         let layout = io.layout.clone();
         io.send(order, clock, |_| {
-            // Returns the member's place in each of these rows.
+            // Returns the place at which the member is in each row of the stretch.
             let rows = (first..first + pages).step_by(layout.chunk_pages() as usize);
             let place = |row: u32| {
                 (0..layout.places()).find(|&at| layout.member_at(Stripe(row), at) == member)

@@ -25,18 +25,18 @@ pub(crate) struct Spot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Stripe(pub u32);
 
-/// How an array spreads its pages over its members.
+/// Maps the pages of an array to its members.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     level: Level,
     /// Number of data units in a row, and number of parity units. With mirrors, the number of data units counts one
-    /// copy.
+    /// copy only.
     data: u32,
     pub parity: u32,
     /// Number of copies of every page.
     pub copies: u32,
-    /// The members by place, for each rotation of the parity. For one rotation: the members of the data in order,
-    /// then the members of the parity.
+    /// The members by place, for each rotation of the parity. In each rotation, the members of the data places are
+    /// first, then the members of the parity places.
     members: Arc<[u8]>,
     chunk: Divider,
     by_data: Divider,
@@ -168,7 +168,7 @@ impl Layout {
         places.fold(0, |bits, at| bits | 1 << at)
     }
 
-    /// Returns all copies of the given data places.
+    /// Returns the places of all copies of the given data places.
     pub fn copies_of(&self, data: Places) -> Places {
         self.places_where(|at| data >> (at / self.copies) & 1 == 1)
     }
@@ -194,7 +194,7 @@ impl Layout {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MembersOf<'a> {
     layout: &'a Layout,
-    /// Index, in the table of members, of the first place.
+    /// Index of the first place of the stripe in the table of members.
     first: u32,
 }
 

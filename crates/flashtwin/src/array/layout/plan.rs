@@ -1,9 +1,9 @@
 //! Plans a write to a page stripe: which pages to read first, and which pages to write afterwards.
 //!
 //! Read-modify-write reads the pages to be overwritten and the parity. Reconstruct-write reads the data that are not
-//! overwritten. The method with fewer reads is chosen; if equal, read-modify-write. If members are missing, the
-//! method that needs no missing page is chosen. If both methods need one, all remaining pages are read and the
-//! missing data are reconstructed.
+//! overwritten. The method with fewer reads is chosen; with equal reads, read-modify-write. If members are missing, a
+//! method that reads no missing page is chosen. If both methods would read a missing page, all remaining pages are
+//! read, and the missing data are reconstructed.
 //!
 //! DiskSim (disksim_redun.c) treats a write that touches all units of a row as a full-stripe write, even if some
 //! units are written only in part. Its parity is then wrong. Here, every page stripe is planned separately.
@@ -61,7 +61,7 @@ pub(crate) fn count(mut places: Places) -> u32 {
     n
 }
 
-/// Whether a set has fewer places than another one.
+/// Whether the set `places` has fewer places than the set `others`.
 #[inline]
 fn are_fewer(mut places: Places, mut others: Places) -> bool {
     while places != 0 && others != 0 {

@@ -1,5 +1,5 @@
-//! Simulates a member ahead of the array. The member has received pieces of requests in advance. Its responses are
-//! recorded with their instants.
+//! Simulates a member ahead of the array, with pieces of requests that the member has received in advance. The
+//! responses of the member are recorded with their instants.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use crate::units::{Lpn, Time};
 /// A piece: the part of a request that concerns one member.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
-    /// Number of the array's request among those received together.
+    /// Number of the array's request among the requests received together.
     request: u32,
     at: Time,
     first: u32,
@@ -37,7 +37,7 @@ struct Slot {
     /// Number of pages still in flight.
     left: u32,
     written: bool,
-    /// The receiver of the response in the array; `None` until the array has sent the request.
+    /// The receiver of the response in the array; `None` until the array has sent the request of the piece.
     owner: Option<Owner>,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Ahead {
     /// Slots of the pieces whose requests the array has not sent yet, in the order of sending.
     sent: VecDeque<u32>,
     responses: VecDeque<Foreseen>,
-    /// Whether the member advances together with the array, which it does until it receives further pieces.
+    /// Whether the member advances together with the array. It does until it receives further pieces.
     along: bool,
 }
 
@@ -59,8 +59,8 @@ impl Ahead {
         self.along = true;
     }
 
-    /// Adds a page to the pieces. `number` is the number of the request, among those received together, and `at` is
-    /// its arrival.
+    /// Adds a page of a request to the pieces. `number` is the number of the request among the requests received
+    /// together, and `at` is the arrival of the request.
     pub fn foresee(&mut self, number: u32, at: Time, page: Lpn, op: Op, fua: bool) {
         match self.pieces.last_mut() {
             // Consecutive pages are joined to one piece, as the array joins them to one request.
@@ -85,7 +85,7 @@ impl Ahead {
         }
     }
 
-    /// Returns the next recorded response. `None` if the array has not sent its request yet.
+    /// Returns the next recorded response; `None` if the array has not sent the request that it belongs to.
     fn first(&self) -> Option<&Foreseen> {
         let is_asked = |r: &Response| self.slots[r.owner.number()].owner.is_some();
         let first = self.responses.front();
@@ -124,13 +124,15 @@ impl Ahead {
         self.responses.is_empty() && self.slots.is_empty()
     }
 
-    /// Simulates all pieces, then all events up to and including `until`. With `last`, simulates all events.
+    /// Simulates all pieces, then all events up to and including `until`. If `last` is true, simulates all events
+    /// that remain.
     pub fn run(&mut self, drive: &mut Drive, until: Time, last: bool) {
         self.along = false;
         let mut pieces = std::mem::take(&mut self.pieces);
         let mut request = NONE;
         for piece in pieces.drain(..) {
-            // All pieces of one request to a member are submitted together.
+            // Events are processed before the first piece of each request of the array, but not between the pieces of
+            // one request.
             if std::mem::replace(&mut request, piece.request) != piece.request {
                 self.note_responses(drive, piece.at);
             }

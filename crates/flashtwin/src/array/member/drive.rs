@@ -1,5 +1,5 @@
-//! The SSD of a member. If its front end takes no time, pages are submitted singly to the flash; otherwise, whole
-//! requests are submitted.
+//! The SSD of a member. If the front end of the SSD takes no time, the array submits single pages to the flash;
+//! otherwise, it submits whole requests to the SSD.
 
 use super::response::Response;
 use crate::array::features::{Every, Features};
@@ -33,8 +33,8 @@ pub(crate) struct Drive {
     pub is_bare: bool,
     /// First resource of the flash in the array's event queue; `None` if its events are in the SSD's own queue.
     pub first_resource: Option<usize>,
-    /// Responses that the array has not taken yet: those that were available immediately, and those of
-    /// [`Drive::advance`].
+    /// Responses that the array has not taken yet: responses of [`Drive::advance`], and responses that were available
+    /// at the time of the request.
     pub responses: Vec<Response>,
 }
 
@@ -76,8 +76,9 @@ impl Drive {
     fn assume<F: Features>(&self) {
         let flash = &self.ssd.backend;
         debug_assert!(F::KIND == 0 || flash.kind() == F::KIND);
-        // SAFETY: `Io::find_copy` chooses a copy for one kind of flash only if the flash of all members is of that
-        // kind. It runs again whenever a member is replaced. No method of flash changes its kind (`Work`).
+        // SAFETY: `Io::find_copy` chooses a copy for one kind of flash only if the flash of all members is of this
+        // kind. It runs again whenever a member is replaced. No method of a flash changes the kind of this flash
+        // (`Work`).
         unsafe { flash.assume(F::KIND) };
     }
 
@@ -120,7 +121,7 @@ impl Drive {
                     if self.submit_page::<Every>(op, now, shared) {
                         continue;
                     }
-                    // The page to read was never written, or the write was refused.
+                    // A read of a page that was never written, or a write that was refused, responds immediately.
                     ask.op == Op::Read
                 }
                 None => self.trim_page(lpn, now, shared),
@@ -200,8 +201,8 @@ impl Drive {
     }
 
     /// Processes the event of a resource of the flash; resources are numbered from the first one of the flash.
-    /// Returns the chip to activate, as [`Work::on_event`] does. If a page is finished, stores its response in
-    /// `response`.
+    /// Returns the chip to activate, as [`Work::on_event`] does. If the event finishes a page, stores the response to
+    /// this page in `response`.
     #[inline(always)]
     pub fn on_event<F: Features>(
         &mut self,
@@ -268,7 +269,8 @@ impl Drive {
         flash.force_gc(force, now, events);
     }
 
-    /// Orders the SSD, or one of its dies, to collect a block; the caller has checked that it can.
+    /// Orders the SSD, or one of its dies, to collect a block. The caller has checked that the SSD can execute the
+    /// order.
     pub fn collect(&mut self, die: Option<u32>, now: Time, shared: Option<&mut EventQueue>) {
         let (flash, events) = self.flash::<Every>(now, shared);
         flash.collect(die, now, events);

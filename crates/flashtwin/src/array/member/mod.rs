@@ -28,7 +28,7 @@ use slow::Slow;
 pub(crate) enum State {
     There,
     Failed,
-    /// A new member; the rows in [`Member::rows`] are restored already.
+    /// A new member that replaces a failed one; it has only the rows in [`Member::rows`] so far.
     Rebuilding,
 }
 
@@ -174,7 +174,7 @@ impl Member {
     }
 
     /// Sets the member's alarm to the earliest of its next own event, its next recorded response and its next delayed
-    /// response. Does nothing if the alarm is not later than that.
+    /// response. Does nothing if the alarm is already set to this instant or to an earlier one.
     #[inline(always)]
     pub fn wake(&mut self, clock: &mut Clock) {
         match self.has_responses(clock.now) {
@@ -191,7 +191,8 @@ impl Member {
         self.drive.force_gc(force, now, shared);
     }
 
-    /// Orders the member, or one of its dies, to collect a block; the caller has checked that it can.
+    /// Orders the member, or one of its dies, to collect a block. The caller has checked that the member can execute
+    /// the order.
     pub fn collect(&mut self, clock: &mut Clock, die: Option<u32>) {
         let now = clock.now;
         let shared = self.shared(clock);
@@ -208,7 +209,7 @@ impl Member {
         Some(clock.events)
     }
 
-    /// Returns the number of the last request to the member.
+    /// Returns the number that the last request to the member has in the member's SSD.
     pub fn last_number(&self) -> u32 {
         self.drive.ssd.submitted().wrapping_sub(1) as u32
     }
@@ -243,7 +244,7 @@ impl Members {
     /// resources.
     pub fn new(spec: &ArraySpec, before: usize) -> Members {
         let mut members = Members {
-            // SAFETY: `replace` sets the members before any is accessed.
+            // SAFETY: the table is empty, but `replace` puts the members into it before any member is accessed.
             list: unsafe { TrustedTable::new(Vec::new()) },
             // SAFETY: see `list`.
             places: unsafe { TrustedTable::new(Vec::new()) },
@@ -288,7 +289,7 @@ impl Members {
 
     /// Replaces all members.
     pub fn replace(&mut self, members: Vec<Member>) {
-        // SAFETY: the layout numbers as many members as `members` has.
+        // SAFETY: indexed by members of the layout, which has as many members as `members`.
         self.list = unsafe { TrustedTable::new(members) };
         let mut places = Vec::new();
         for (number, member) in self.list.iter_mut().enumerate() {
@@ -303,7 +304,7 @@ impl Members {
                 places.extend(std::iter::repeat_n(place, resources));
             }
         }
-        // SAFETY: the array's event queue has this number of flash resources.
+        // SAFETY: indexed by the flash resources of the array's event queue, each of which has an entry.
         self.places = unsafe { TrustedTable::new(places) };
         self.count();
     }
@@ -319,7 +320,7 @@ impl Members {
         }
     }
 
-    /// Updates whether members are missing or being rebuilt.
+    /// Updates `whole` after the states of members have changed.
     pub fn count(&mut self) {
         self.whole = self.list.iter().all(|member| member.state == State::There);
     }

@@ -1,10 +1,10 @@
-//! Response of a member, and the parts of its time.
+//! Response of a member, and the parts into which its response time is divided.
 
 use crate::nand::{Done, Finished, Owner, PageOp};
 use crate::request::{Breakdown, Completion, Status};
 use crate::units::Time;
 
-/// Parts of the time that a member took.
+/// Parts of the time that a member took to respond to a request or to a page of it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Spent {
     pub queue_gc: Time,
@@ -22,8 +22,8 @@ impl Spent {
         }
     }
 
-    /// Returns the parts of a request to a member with a buffer of its own. Each part includes the corresponding part
-    /// of the time for which the request waited for a slot.
+    /// Returns the parts of the response time of a request to a member with a buffer of its own. Each part includes
+    /// the corresponding part of the time for which the request waited for a slot.
     fn of_request(parts: &Breakdown) -> Spent {
         Spent {
             queue_gc: parts.gc(),
@@ -38,7 +38,7 @@ impl Spent {
         self.array += other.array;
     }
 
-    /// Returns the same parts, with `change` applied to each.
+    /// Returns these parts after `change` was applied to each of them.
     pub fn map(self, change: impl Fn(Time) -> Time) -> Spent {
         Spent {
             queue_gc: change(self.queue_gc),
@@ -47,7 +47,7 @@ impl Spent {
         }
     }
 
-    /// Returns the record of a completed page operation, with these times.
+    /// Returns the record of the completed page operation `op`, with these parts of its time.
     pub fn on(self, op: PageOp, written: bool) -> Done {
         Done {
             op,

@@ -30,7 +30,7 @@ impl Rows {
         self.there == self.of
     }
 
-    /// Returns the first row from `from` on that is not in the set.
+    /// Returns the first row from `from` on that is not in the set; `None` if there is none.
     pub fn lacking_from(&self, from: u32) -> Option<u32> {
         (from..self.of).find(|&row| !self.contain(row))
     }

@@ -20,7 +20,7 @@ struct Stretch {
     stripe: Stripe,
     pages: u32,
     places: Places,
-    /// Index, among the sorted entries, of the first one after the stretch.
+    /// Index, among the sorted entries, of the first entry after the stretch.
     end: usize,
 }
 
@@ -57,7 +57,7 @@ impl Batch {
     /// member.
     pub fn again(&mut self, io: &mut Io, mut chain: Chain) {
         while let Some(op) = io.ops.take_first(&mut chain) {
-            // If its twin completed first, the result of the operation is not needed.
+            // If the twin of an operation completed first, the result of this operation is not needed.
             match io.hedge.as_ref().is_some_and(|hedge| hedge.is_late(op)) {
                 true => io.finish::<Every>(Chain::only(op), Spent::default(), true),
                 false => self.ops.push(op),

@@ -1,9 +1,9 @@
 //! The back end of an array: converts page operations to requests to members.
 //!
 //! Operations that the front end queues at one instant are processed together ([`Work::settle`]). Pages that are
-//! consecutive on a member become one request to it. Pages of one stripe are written together. In arrays with
-//! redundancy, [`Jobs`] executes the writes of a row one after the other, so that no two writes compute parity from
-//! the same old contents.
+//! consecutive on a member become one request to this member. Pages of one stripe are written together. In arrays
+//! with redundancy, [`Jobs`] executes the writes of a row one after the other, so that no two writes compute parity
+//! from the same old contents.
 
 mod backend;
 mod batch;
@@ -59,9 +59,9 @@ pub struct Raid {
     pub(super) batch: Batch,
     /// Member and chip of the event that the front end is processing. The chip is activated after the event.
     active: Option<(usize, usize)>,
-    /// Whether each member can be simulated by itself ([`super::member::ahead`]).
+    /// Whether no member affects another, so that each can be simulated by itself ([`super::member::ahead`]).
     pub(super) independent: bool,
-    /// Whether members have been simulated ahead to the end of the requests.
+    /// Whether the requests that the members were given in advance are the last ones.
     pub(super) ahead_ends: bool,
 }
 
@@ -190,11 +190,11 @@ impl Raid {
         }
     }
 
-    /// Returns the first unit of a member if the front end must process an event of the member.
+    /// Returns the first unit of a member if the front end must process an event of the member, otherwise `None`.
     #[inline(always)]
     fn unit_of_event(&self, member: usize, finished: &Option<Done>) -> Option<usize> {
-        // A unit counts as idle only if its member has nothing in flight. Until then, only events with a finished
-        // operation concern the front end.
+        // A unit counts as idle only if its member has nothing in flight. As long as requests are in flight there,
+        // the front end needs only the events that finish an operation.
         let is_quiet = finished.is_none() && self.io.members[member].in_flight > 0;
         (!is_quiet).then(|| self.io.watch.units.first_of(member))
     }
@@ -263,7 +263,8 @@ impl Raid {
             self.respond::<Every>(member, response, clock);
         }
         let drive = &mut self.io.members[member].drive;
-        // Requests that were sent during this loop may have added responses, which get an event of their own.
+        // Requests that were sent during this loop may have added responses. These responses get an event of their
+        // own.
         if drive.responses.is_empty() {
             drive.responses = responses;
         }
@@ -276,8 +277,9 @@ impl Raid {
         self.continue_volume(clock);
     }
 
-    /// Takes the next response, due by now, of a member that is simulated ahead. If there is none, and simulation
-    /// ahead is complete, ends it for this member.
+    /// Takes the next response, due by now, of a member that is simulated ahead; `None` if no response is due. If all
+    /// requests have been given in advance and the member has completed them, the simulation ahead of this member
+    /// ends.
     fn take_foreseen(&mut self, member: usize, now: Time) -> Option<Response> {
         let ahead = &mut self.io.members[member].ahead;
         let response = ahead.as_mut()?.take(now);
@@ -320,7 +322,7 @@ impl Raid {
         }
     }
 
-    /// Processes an event that is not one of the members' flash.
+    /// Processes an event of any resource that does not belong to the flash of a member.
     #[inline(never)]
     fn other_event(
         &mut self,
@@ -379,7 +381,7 @@ impl Raid {
         }
     }
 
-    /// Prefetches through the volume of a SWAN array, which alone knows the old and the new location of a page.
+    /// Prefetches the data of a write to a SWAN array. Only the volume knows the old and the new location of a page.
     #[inline(never)]
     fn prefetch_of_volume(&self, lpn: Lpn) {
         if let Some(swan) = &self.swan {
@@ -424,7 +426,7 @@ unsafe impl Work for Raid {
     }
 
     fn unit_of_copy(&self, lpn: Lpn) -> Option<u32> {
-        // A member responds immediately for a page that it does not have.
+        // The member is known even if the page was never written: it then responds immediately.
         Some(narrow(self.io.layout.spot(lpn).member))
     }
 
@@ -476,8 +478,9 @@ unsafe impl Work for Raid {
         self.jobs.flush(&mut self.io, id, clock);
     }
 
-    /// Adds the pages whose newest contents would not be in the flash of any member (D-92). With mirrors, a page is
-    /// safe if one of its copies is. A page of a missing member is lost if any page of its stripe is lost.
+    /// Adds to `lost` the pages whose newest contents would not be in the flash of any member after a power loss
+    /// (D-92). With mirrors, a page is safe if one of its copies is safe. A page of a missing member is lost if any
+    /// page of its stripe is lost.
     fn lost(&self, lost: &mut Vec<Lpn>) {
         let (members, layout) = (&self.io.members, &self.io.layout);
         if let Some(swan) = &self.swan {
@@ -539,7 +542,8 @@ unsafe impl Work for Raid {
 
     #[inline]
     fn prefetch_old_copy(&self, lpn: Lpn) {
-        // With parity, a write first reads the old page. The data for the write are prefetched during that read.
+        // With parity, nothing is prefetched here: a write first reads the old page, and the data for the write are
+        // prefetched during this read.
         match self.swan {
             None if self.io.layout.parity > 0 => {}
             None => with_features!(self.io.copy(), F => {

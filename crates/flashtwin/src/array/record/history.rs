@@ -47,11 +47,12 @@ pub struct MemberRebuild {
     pub member: usize,
     /// Time of the replacement.
     pub from: Time,
-    /// Time at which the last row was restored. `None` while the rebuild is running, or if the member failed before.
+    /// Instant at which the last row was restored. `None` while the rebuild is running, or if the member failed
+    /// before its rebuild was complete.
     pub until: Option<Time>,
     /// Pages written to the member because they were missing there.
     pub pages_written: u64,
-    /// Pages that were missing on the member at the start.
+    /// Pages that the member lacked when the rebuild began.
     pub pages: u64,
 }
 

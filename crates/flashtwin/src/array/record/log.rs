@@ -184,7 +184,7 @@ pub enum GcMessage {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
     events: Option<Vec<ArrayEvent>>,
-    /// Whether the plain copy of the code runs although the array is logged (in builds with debug assertions).
+    /// Whether an array runs the plain copy of its code although it is logged (in builds with debug assertions).
     includes_plain: bool,
 }
 
@@ -202,7 +202,7 @@ impl Log {
         self.events.is_some()
     }
 
-    /// Whether the log permits the plain copy of the code: the array is not logged, or a test logs the plain copy.
+    /// Whether the array may run the plain copy of its code: the array is not logged, or a test logs the plain copy.
     pub fn leaves_plain(&self) -> bool {
         !self.is_on() || (cfg!(debug_assertions) && self.includes_plain)
     }

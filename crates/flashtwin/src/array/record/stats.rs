@@ -19,18 +19,18 @@ pub struct RaidStats {
     pub pages_read_for_parity: u64,
     /// Pages reconstructed from the other pages of their stripe.
     pub pages_recovered: u64,
-    /// Pages also read from other members (hedged), because the first read took long.
+    /// Pages that were also read from other members (hedged), because the first read had not completed in time.
     pub pages_hedged: u64,
     /// Hedged pages that were returned by the hedge, because it completed before the first read.
     pub hedges_won: u64,
-    /// Pages read from members that were not needed, because their twin completed first.
+    /// Pages read from members whose data were not needed, because the twin of the read completed first.
     pub pages_read_in_vain: u64,
-    /// Pages read from members in order to rebuild others.
+    /// Pages read from members in order to rebuild other members.
     pub pages_read_to_rebuild: u64,
     /// Pages written to members that replaced failed ones.
     pub pages_rebuilt: u64,
-    /// Page stripes written, by method: whole stripe, read-modify-write, reconstruct-write, with reconstruction of
-    /// missing data, part of a stripe without parity.
+    /// Page stripes written, by method, in this order: whole stripe; read-modify-write; reconstruct-write; with
+    /// reconstruction of missing data; part of a stripe without parity.
     pub stripes: [u64; 5],
     /// Writes that waited for another write in the same row.
     pub row_waits: u64,

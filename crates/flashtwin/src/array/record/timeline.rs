@@ -9,9 +9,11 @@ pub struct GcInterval {
     pub member: usize,
     /// Start of the interval, when the first chip began to collect.
     pub begin: Time,
-    /// End of the interval: the last chip ended its collection, the coordinator's order ended, or the log was taken.
+    /// End of the interval: the last chip ended its collection, the coordinator ordered a collection during one that
+    /// it had not ordered, or the log was taken.
     pub end: Time,
-    /// Whether the coordinator ordered the collection. Otherwise, a pool of the member was at its watermark.
+    /// Whether the coordinator ordered the collection. Otherwise, the member began by itself, because a pool was at
+    /// its watermark.
     pub forced: bool,
 }
 
@@ -33,7 +35,8 @@ impl Timeline {
         }
     }
 
-    /// Closes the interval of a member, if one is open. If `next_forced` is given, also opens the next one.
+    /// Closes the open interval of a member, if there is one. If `next_forced` is given, also opens a new interval,
+    /// with this value of `forced`.
     fn turn(&mut self, member: usize, now: Time, next_forced: Option<bool>) {
         let next = next_forced.map(|forced| (now, forced));
         if let Some((begin, forced)) = std::mem::replace(&mut self.open[member], next) {

@@ -2,9 +2,9 @@
 //!
 //! The front group receives all writes of the host, page after page of its open segment. When a page stripe is
 //! complete, a page of parity follows. The other groups collect: the valid pages of a segment are read and written to
-//! the open segment of the same group. Then the segment is trimmed on its members. Their flash then has whole blocks
-//! to erase and no pages to move. Reads never wait for these steps. A segment is trimmed only when none of its pages
-//! is being read, and a page that is still being written is read from the controller's memory.
+//! the open segment of the same group. Then the segment is trimmed on its members. The members' flash then has whole
+//! blocks to erase and no pages to move. Reads never wait for these steps. A segment is trimmed only when none of its
+//! pages is being read, and a page that is still being written is read from the controller's memory.
 
 pub(super) mod untimed;
 pub(super) mod volume;
@@ -41,7 +41,7 @@ enum Task {
 #[derive(Clone, Debug)]
 pub(crate) struct Swan {
     pub volume: Volume,
-    /// Writes for which no group has room, in order.
+    /// Writes for which no group has room, in order of arrival.
     waiting: VecDeque<u32>,
     /// For each page operation that was sent to a member, the place of the page.
     place_of_op: Vec<u32>,
@@ -155,7 +155,7 @@ impl Swan {
     }
 
     /// Sends the pages that were joined, then the parity of complete stripes. The host does not wait for parity.
-    /// Until the parity is written, the controller's memory holds the data.
+    /// Until the parity of a stripe is written, the controller's memory holds the data of the stripe.
     fn send_all(&mut self, io: &mut Io, clock: &mut Clock) {
         io.send_runs(clock);
         while let Some((spot, segment)) = self.complete.pop_front() {
@@ -206,7 +206,7 @@ impl Swan {
         }
     }
 
-    /// Records that the host operations of a chain have completed on a member.
+    /// Records that a member has completed the host operations of a chain.
     pub fn places_done(&mut self, io: &Io, chain: Chain, written: bool) {
         self.worn_out |= !written;
         for op in io.ops.of(chain) {
@@ -218,7 +218,7 @@ impl Swan {
         }
     }
 
-    /// Processes the completion of a member's operation for the volume.
+    /// Processes the completion of a member's operation that the volume requested for itself.
     pub fn task_done(&mut self, io: &mut Io, id: u32, written: bool, clock: &mut Clock) {
         self.worn_out |= !written;
         let volume = &mut self.volume;

@@ -8,8 +8,8 @@ use crate::rng::Rng;
 use crate::units::{narrow, Lpn};
 use crate::watch::{each_page, Watch};
 
-/// Number of times that each exported page of a volume is written, on average, at random. Only a fraction of e^-4 of
-/// the pages then remains where the initial sequential fill put them.
+/// Mean number of random writes of each exported page with which a volume is worn in. Only a fraction of e^-4 of the
+/// pages is then still where the initial sequential fill put it.
 const WEAR_IN: u64 = 4;
 /// Number of portions in which a volume is worn in. The wear of its members is reset after each portion.
 const PORTIONS: u64 = 16 * WEAR_IN;
@@ -18,7 +18,7 @@ const PORTIONS: u64 = 16 * WEAR_IN;
 pub(crate) fn fill(volume: &mut Volume, members: &mut [Member], watch: &dyn Watch) -> bool {
     members.iter_mut().for_each(|m| m.drive.ssd.empty());
     each_page(watch, u64::from(volume.shape.exported), |lpn| {
-        // If a member wears out, the fill continues on the others.
+        // If a member wears out, the fill continues with the other members.
         write(volume, members, Lpn(narrow(lpn)));
         true
     })
@@ -44,7 +44,7 @@ pub(crate) fn wear_in(
     for _ in 0..PORTIONS {
         let pages = portion(volume);
         write_random(volume, members, rng, pages);
-        // The volume must have the steady state, but not the wear of the writes that led to it.
+        // The volume must be in steady state, but its members must not be worn by the writes that lead to this state.
         members.iter_mut().for_each(|m| m.drive.ssd.reset_wear());
         if !watch.done(pages) {
             return false;
@@ -78,7 +78,7 @@ fn write(volume: &mut Volume, members: &mut [Member], lpn: Lpn) -> bool {
     written
 }
 
-/// Writes a place on its member. If that completes the stripe, writes the parity, too.
+/// Writes the page at a place to its member. If this page completes a page stripe, writes the parity, too.
 fn program(volume: &mut Volume, members: &mut [Member], place: u32) -> bool {
     volume.landed(place);
     let mut write = |spot: Spot| members[spot.member].drive.ssd.write_untimed(spot.lpn);

@@ -20,7 +20,7 @@ impl Past {
         }
     }
 
-    /// Updates the record before a page is removed from its place in the list.
+    /// Removes a page from the record of skipped pages. Must be called before the page is removed from the list.
     #[inline(always)]
     fn leave(&mut self, page: PageId, links: &Links) {
         if self.passed.leave(page, links, &self.ages) {
@@ -35,7 +35,7 @@ impl Past {
 
     /// Returns the least recent page that `skip` does not exclude. The list to search has `len` pages and starts at
     /// its least recent page, `oldest`. Adds to `out` the number of entries that a scan from the least recent end
-    /// would read.
+    /// would read to find the page.
     #[inline(always)]
     fn oldest_not(
         &mut self,
@@ -103,8 +103,8 @@ impl Aged {
         self.past.passed.holds(page)
     }
 
-    /// Whether all pages that searches have passed over are still in flight. If searches skip no chips, the next
-    /// victim is then [`Aged::next`], provided that this page is not in flight itself.
+    /// Whether all pages that searches have passed over are still in flight, so that no search can return them. If
+    /// searches skip no chips, the next victim is then [`Aged::next`], unless this page is in flight itself.
     #[inline(always)]
     pub fn waits_for_all_passed(&self) -> bool {
         self.past.passed.are_in_flight()
@@ -123,7 +123,7 @@ impl Aged {
         links.three_from(self.past.passed.next(self.list.oldest(), links))
     }
 
-    /// Puts a page that is not in the list at the most recent end.
+    /// Puts a page at the most recent end of the list. The page must not be in the list.
     #[inline(always)]
     pub fn push_newest(&mut self, page: PageId) {
         self.list.push_newest(page);
@@ -159,7 +159,8 @@ impl Aged {
         self.list.remove(page);
     }
 
-    /// Updates the index after the chip of the page's flash copy, or whether the page is in flight, may have changed.
+    /// Updates the index for a page if the chip of its flash copy may have changed, or if it may have begun or ceased
+    /// to be in flight.
     #[inline(always)]
     pub fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         self.past.moved(device, page);
@@ -209,7 +210,7 @@ impl<const N: usize> AgedLists<N> {
         links.three_from(self.past[list].passed.next(self.lists.oldest(list), links))
     }
 
-    /// Puts a page that is in no list at the most recent end of one.
+    /// Puts a page, which must be in no list, at the most recent end of `list`.
     #[inline(always)]
     pub fn push_newest(&mut self, list: usize, page: PageId) {
         self.lists.push_newest(list, page);
@@ -222,14 +223,15 @@ impl<const N: usize> AgedLists<N> {
         self.lists.push_newest(to, page);
     }
 
-    /// Takes a page out of the list it is in.
+    /// Takes a page out of `list`, which must contain it.
     #[inline(always)]
     pub fn remove(&mut self, list: usize, page: PageId) {
         self.past[list].leave(page, self.lists.links());
         self.lists.remove(list, page);
     }
 
-    /// Updates the index after the chip of the page's flash copy, or whether the page is in flight, may have changed.
+    /// Updates the index for a page of `list` if the chip of its flash copy may have changed, or if it may have begun
+    /// or ceased to be in flight.
     #[inline(always)]
     pub fn moved(&mut self, list: usize, device: &dyn DeviceView, page: PageId) {
         self.past[list].moved(device, page);

@@ -94,7 +94,7 @@ impl AgeSet {
         self.first_from(self.low)
     }
 
-    /// Returns the least age that is not below `age`.
+    /// Returns the least age of the set that is not below `age`; `None` if there is none.
     #[inline]
     fn first_from(&self, age: usize) -> Option<usize> {
         let word = self.words.get(age / 64)? & (u64::MAX << (age % 64));
@@ -104,7 +104,7 @@ impl AgeSet {
         }
     }
 
-    /// Returns the least age in the word `i` or a later one.
+    /// Returns the least age of the set in word `i` or a later word; `None` if there is none.
     fn first_above(&self, mut i: usize) -> Option<usize> {
         for (height, level) in self.upper.iter().enumerate() {
             let word = level.get(i / 64)? & (u64::MAX << (i % 64));
@@ -162,7 +162,7 @@ pub struct Ages {
 }
 
 impl Ages {
-    /// Creates ages in `sets` sets, for about `pages` pages at a time.
+    /// Creates an index with `sets` empty sets of ages, for about `pages` pages that have an age at the same time.
     pub fn new(pages: u32, sets: usize) -> Ages {
         let limit = (pages as usize * 4).max(RUN).next_multiple_of(RUN);
         Ages {
@@ -230,7 +230,7 @@ impl Ages {
         self.sets[set].below(self.of(page) as usize) + 1
     }
 
-    /// Returns the least recent page of a set.
+    /// Returns the least recent page of a set; `None` if the set is empty.
     #[inline]
     pub fn oldest(&self, set: usize) -> Option<PageId> {
         self.sets[set].first().map(|age| PageId(self.log[age]))
@@ -260,7 +260,7 @@ impl Ages {
             }
             let page = self.log[age];
             let at = &mut self.at[page as usize];
-            // Otherwise the page has received a later age since.
+            // An age that its page has since exchanged for a later one is dropped.
             if *at == age as u32 {
                 *at = next as u32;
                 self.log[next] = page;

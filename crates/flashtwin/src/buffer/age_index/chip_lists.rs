@@ -19,7 +19,7 @@ pub enum Shelf {
 }
 
 impl Shelf {
-    /// Returns the list of a page at present.
+    /// Returns the list to which a page now belongs.
     #[inline]
     pub fn of(device: &dyn DeviceView, page: PageId) -> Shelf {
         if device.in_flight(page) {
@@ -40,7 +40,8 @@ impl From<Option<ChipId>> for Shelf {
 struct Class {
     /// Whether the class has lists.
     is_listed: bool,
-    /// The (most recent, least recent) page of each chip's list, then of the list of pages without a chip.
+    /// Per list, its most recent and its least recent page. The lists of the chips are first, then the list of pages
+    /// without a chip.
     ends: Vec<(u32, u32)>,
     /// Age of the least recent page of each list; [`NONE`] if the list is empty. Searches compare these ages first.
     heads: Vec<u32>,
@@ -71,7 +72,7 @@ impl Place {
         self.class as usize
     }
 
-    /// Returns the list of the same chip in another class.
+    /// Returns the place on the list of the same chip, but in `class`.
     #[inline]
     pub fn in_class(self, class: usize) -> Place {
         Place {
@@ -100,7 +101,7 @@ pub struct ChipLists {
 }
 
 impl ChipLists {
-    /// Creates empty lists for `chips` chips, in the classes for which `listed` is true.
+    /// Creates empty lists for `chips` chips. Only the classes for which `listed` is true have lists.
     pub fn new(chips: u32, listed: &[bool]) -> ChipLists {
         let lists = chips as usize + 1;
         let class = |&is_listed: &bool| Class {
@@ -119,7 +120,8 @@ impl ChipLists {
         }
     }
 
-    /// Returns the list of the pages of a class and a shelf.
+    /// Returns the place in `class` for pages of the `shelf`: the list of a chip, the list of pages without a chip,
+    /// or no list.
     #[inline]
     pub fn place_at(&self, class: usize, shelf: Shelf) -> Place {
         let list = match shelf {
@@ -215,7 +217,7 @@ impl ChipLists {
         self.classes[place.class()].is_listed && !self.is_in_flight(place)
     }
 
-    /// Returns the most recent page of a list.
+    /// Returns the most recent page of a list; [`NONE`] if the list is empty.
     #[inline]
     fn newest(&self, place: Place) -> u32 {
         self.classes[place.class()].ends[place.list as usize].0
@@ -306,14 +308,13 @@ impl ChipLists {
         self.classes[class].linked == 0
     }
 
-    /// Returns the age of the least recent page of each list of a class. An empty list has the largest number
-    /// instead.
+    /// Returns, for each list of a class, the age of the least recent page. For an empty list this is `u32::MAX`.
     #[inline]
     pub fn heads(&self, class: usize) -> &[u32] {
         &self.classes[class].heads
     }
 
-    /// Counts a list as changed, although its pages are the same.
+    /// Marks a list as changed for [`ChipLists::take_changed`], although the list has the same pages.
     #[inline]
     pub fn mark_changed(&mut self, class: usize, list: usize) {
         self.classes[class].changed[list / 64] |= 1 << (list % 64);
@@ -368,7 +369,7 @@ impl ChipLists {
             while open != 0 {
                 let list = i * 64 + open.trailing_zeros() as usize;
                 open &= open - 1;
-                // The oldest page of most chips is more recent than the best page found so far.
+                // Most lists are skipped here: their oldest page is more recent than the best page found so far.
                 if class.heads[list] >= least {
                     continue;
                 }
@@ -388,7 +389,7 @@ impl ChipLists {
         found
     }
 
-    /// Whether `skip` excludes, because of its chip, a page of the class that is older than `age`.
+    /// Whether the class has a page that is older than `age` and that `skip` excludes because of its chip.
     pub fn passes_over_before(
         &self,
         class: usize,

@@ -15,8 +15,8 @@
 //! keeps its age until its next access. The ages in use are bits of a set. A policy with several classes of pages has
 //! one set for each class. Each run of 1024 bits has a count, so question 2 adds counts first, and then single bits.
 //! A tree of words over the bits finds the least age in use. When the numbers are used up, all ages in use are
-//! renumbered without gaps and in the same order. This happens once in about three times as many accesses as there
-//! are pages. A page in flight has an age, but is in no set.
+//! renumbered without gaps and in the same order. With n pages, this happens about once every 3 n accesses. A page in
+//! flight has an age, but is in no set.
 //!
 //! [`ChipLists`] keeps a list of pages for each chip, and one list for pages without a chip. Each list is sorted by
 //! age. The ages of the least recent pages of all lists are in one array, the *heads*. Question 1 takes the least
@@ -61,7 +61,8 @@
 //! | least recent page of the chips not in GC | one comparison for each chip that has pages |
 //! | position of a page | one addition for each 1024 ages, and at most 16 words |
 //!
-//! Per page: 4 bytes for its age, 12 for its list, up to 16 for the pages by age and half a byte for each set.
+//! Memory per page: 4 bytes for its age, 12 for its place in a list, up to 16 for the table of pages by age, and half
+//! a byte for each set.
 
 mod aged;
 mod ages;
@@ -102,8 +103,8 @@ impl<const N: usize> AgeIndex<N> {
         }
     }
 
-    /// Restricts the classes that can be searched and iterated as a whole. The other classes can only be searched
-    /// chip by chip.
+    /// Selects the classes that can be searched and iterated as a whole: those for which `is_by_age` is true. The
+    /// other classes can only be searched chip by chip.
     pub fn by_age(self, is_by_age: [bool; N]) -> AgeIndex<N> {
         AgeIndex { is_by_age, ..self }
     }
@@ -141,7 +142,7 @@ impl<const N: usize> AgeIndex<N> {
         }
     }
 
-    /// Removes a page and returns the place that it had.
+    /// Removes a page and returns the place that it had in the lists.
     #[inline]
     pub fn remove(&mut self, page: PageId) -> Place {
         let place = self.lists.place(page);
@@ -212,13 +213,14 @@ impl<const N: usize> AgeIndex<N> {
     }
 
     /// Returns the age of the least recent page of each list of a class: one list per chip, then the list of pages
-    /// without a chip. An empty list has the largest number instead. The class must have lists.
+    /// without a chip. For an empty list this is `u32::MAX`. The class must have lists.
     #[inline]
     pub fn heads(&self, class: usize) -> &[u32] {
         self.lists.heads(class)
     }
 
-    /// Counts a list of [`AgeIndex::heads`] as changed, although its pages are the same.
+    /// Marks a list of [`AgeIndex::heads`] as changed for [`AgeIndex::take_changed`], although the list has the same
+    /// pages.
     #[inline]
     pub fn mark_changed(&mut self, class: usize, list: usize) {
         self.lists.mark_changed(class, list);
@@ -260,6 +262,7 @@ impl<const N: usize> AgeIndex<N> {
     }
 
     /// Searches the list of each chip for the least recent page that neither `skip` nor `passed_over` excludes.
+    /// Returns this page, and the number of entries that a scan would read to find it.
     #[cold]
     pub fn search(
         &self,

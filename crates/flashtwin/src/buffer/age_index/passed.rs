@@ -49,7 +49,8 @@ impl Passed {
         self.holds_any() && self.chips.holds(page)
     }
 
-    /// Returns the least recent page of a list that is not recorded. `oldest` is the least recent page of that list.
+    /// Returns the least recent page that is not recorded; `None` if all pages are recorded. `oldest` is the least
+    /// recent page of the list.
     #[inline(always)]
     pub fn next(&self, oldest: Option<PageId>, links: &Links) -> Option<PageId> {
         match self.mark {
@@ -58,7 +59,8 @@ impl Passed {
         }
     }
 
-    /// Called before a page is removed from the list. Returns whether the page was recorded.
+    /// Removes a page from the record. Called before the page is removed from the list. Returns whether it was
+    /// recorded.
     #[inline(always)]
     pub fn leave(&mut self, page: PageId, links: &Links, ages: &Ages) -> bool {
         let noted = self.holds(page);
@@ -73,7 +75,8 @@ impl Passed {
         noted
     }
 
-    /// Called after a page was inserted into the list elsewhere than at the most recent end.
+    /// Records a page if it was inserted before the mark. Called after a page was inserted into the list elsewhere
+    /// than at the most recent end.
     pub fn enter(&mut self, page: PageId, device: &dyn DeviceView, ages: &Ages) {
         if self.mark.is_some_and(|mark| ages.of(page) < ages.of(mark)) {
             let place = self.chips.place_at(0, Shelf::of(device, page));
@@ -97,7 +100,7 @@ impl Passed {
         }
     }
 
-    /// Whether `skip` excludes, because of its chip, a recorded page that is older than `found`. If `found` is `None`
+    /// Whether a recorded page is older than `found` and excluded by `skip` because of its chip. If `found` is `None`
     /// or not recorded, all recorded pages are considered.
     pub fn passes_over_for_chip(
         &self,

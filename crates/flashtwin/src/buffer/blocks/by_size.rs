@@ -6,9 +6,9 @@
 //! size 1:  B0 - B5            largest: B2
 //! ```
 //!
-//! A node that loses a page keeps its recency. In the list of its new size it would have to be inserted in the
-//! middle. Such nodes are few. They are kept in a heap until their next access makes them the most recent node of
-//! their size.
+//! A node that loses a page keeps its recency, so it would have to be inserted in the middle of the list of its new
+//! size. Instead, it is kept in a heap until its next access makes it the most recent node of its size. Such nodes
+//! are few.
 
 use super::{Heaps, NodeId, NONE};
 use crate::buffer::PageId;
@@ -24,7 +24,7 @@ struct Entry {
     since: u64,
 }
 
-/// Returns the position of the last bit set before `end`.
+/// Returns the position of the last set bit before position `end`; `None` if there is none.
 #[inline]
 pub fn last_before(bits: &[u64], end: usize) -> Option<usize> {
     let last = |i: usize, word: u64| i * 64 + word.ilog2() as usize;
@@ -48,8 +48,8 @@ pub struct BySize {
     filled: Vec<u64>,
     /// The entry of each node.
     entries: Vec<Entry>,
-    /// Nodes that have lost pages. The node with the most pages is first; among nodes of equal size, the least
-    /// recent.
+    /// Nodes that have lost pages. The node with the most pages is first; among nodes with equally many pages, the
+    /// least recent one.
     shrunk: Heaps<(u32, u64)>,
     clock: u64,
 }
@@ -153,7 +153,7 @@ impl BySize {
         std::iter::successors(before(&self.ends.len()), before)
     }
 
-    /// Returns the largest node that `passed_over` does not pass over.
+    /// Returns the node with the most pages for which `passed_over` returns false; of equals, the least recent one.
     pub fn largest_but(&self, passed_over: &mut dyn FnMut(NodeId) -> bool) -> Option<NodeId> {
         let older = |&at: &u32| Some(self.entries[at as usize].newer).filter(|&n| n != NONE);
         let listed = self

@@ -8,7 +8,7 @@ use crate::memory::reach;
 /// Number of children of a heap entry.
 const ARITY: usize = 4;
 
-/// Heaps with numbers. A node is in at most one of them.
+/// Several heaps, identified by number. A node is in at most one of them.
 #[derive(Clone, Debug)]
 pub struct Heaps<K> {
     heaps: Vec<Vec<(K, NodeId)>>,
@@ -31,20 +31,20 @@ impl<K: Ord + Copy> Heaps<K> {
         &self.heaps[heap]
     }
 
-    /// Returns the least key of a heap, with its node.
+    /// Returns the least key of a heap, with its node; `None` if the heap is empty.
     #[inline]
     pub fn first(&self, heap: usize) -> Option<(K, NodeId)> {
         self.heaps[heap].first().copied()
     }
 
-    /// Returns the heap that a node is in.
+    /// Returns the heap that a node is in; `None` if it is in no heap.
     #[inline]
     pub fn heap_of(&self, node: NodeId) -> Option<usize> {
         let place = self.places.get(node.0 as usize)?;
         (place.0 != NONE).then_some(place.0 as usize)
     }
 
-    /// Returns the key of a node, if it is in a heap.
+    /// Returns the key of a node; `None` if the node is in no heap.
     #[inline]
     pub fn key_of(&self, node: NodeId) -> Option<K> {
         let heap = self.heap_of(node)?;
@@ -63,7 +63,7 @@ impl<K: Ord + Copy> Heaps<K> {
         self.settle(place, (key, node));
     }
 
-    /// Takes a node out of the heap it is in.
+    /// Removes a node from the heap that contains it.
     pub fn remove(&mut self, node: NodeId) {
         let (heap, place) = self.places[node.0 as usize];
         self.places[node.0 as usize] = (NONE, NONE);
@@ -104,8 +104,8 @@ impl<K: Ord + Copy> Heaps<K> {
         put(entries, at, entry);
     }
 
-    /// Calls `below` for entries of a heap, starting with the least. The children of an entry have keys that are not
-    /// less than the key of that entry. They are visited only if `below` returned true for the entry.
+    /// Calls `below` for entries of a heap, starting with the least entry. If `below` returns true for an entry, its
+    /// children are visited, too. Children have keys that are not less than the key of their parent.
     #[inline]
     pub fn walk(&self, heap: usize, mut below: impl FnMut(K, NodeId) -> bool) {
         walk_from(&self.heaps[heap], 0..1, &mut below);

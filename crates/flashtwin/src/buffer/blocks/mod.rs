@@ -57,7 +57,7 @@ words! {
 }
 
 parameters! {
-    /// Parameters of policies that may manage the buffer by the block.
+    /// Parameters of policies that can reserve room in the buffer for all pages of a block.
     pub(super) struct RoomParameters {
         /// Room that a block occupies in the buffer: that of its cached pages (`pages`), or that of all its N pages
         /// (`whole`).
@@ -74,7 +74,7 @@ parameters! {
 }
 
 parameters! {
-    /// Parameters of policies of blocks that may also hold pages that were read.
+    /// Parameters of policies that rank blocks and may also cache pages that the host reads.
     pub(super) struct ReadParameters {
         /// Whether pages that are read enter the buffer as part of their block. With `false`, a read that misses
         /// bypasses the buffer, as in a pure write buffer.
@@ -157,7 +157,7 @@ impl<T: Default> BlockTable<T> {
     }
 
     /// Whether `blocks` blocks and `others` pages outside blocks exceed the buffer, if each block is charged for all
-    /// its pages. A single block never exceeds it.
+    /// its pages. Returns false as long as the table has no block, so the first block is always admitted.
     fn exceed(&self, blocks: u32, others: u32) -> bool {
         let pages = u64::from(blocks) * u64::from(self.setup.pages_per_block) + u64::from(others);
         self.len > 0 && pages > u64::from(self.setup.capacity)
@@ -168,13 +168,14 @@ impl<T: Default> BlockTable<T> {
         self.blocking.block_of(lpn).0
     }
 
-    /// Whether the block of a page has no node yet, and there is no room for another block.
+    /// Whether a page needs a new block for which the buffer has no room, because each block is charged for all its
+    /// pages.
     pub fn lack_room_for(&self, lpn: Lpn) -> bool {
         self.exceed(self.len + 1, 0) && self.find_for(lpn).is_none()
     }
 
-    /// Whether `others` pages outside blocks do not fit into the buffer beside the blocks, each charged for all its
-    /// pages.
+    /// Whether the buffer lacks room for `others` pages outside blocks. Each block of the table is charged for all
+    /// its pages.
     pub fn lack_room_beside(&self, others: u32) -> bool {
         self.exceed(self.len, others)
     }
@@ -225,8 +226,8 @@ impl<T: Default> BlockTable<T> {
         node
     }
 
-    /// Adds a node that is in no hash chain, so that [`Self::find`] does not find it. The nodes of a table are either
-    /// all of this kind, or none is.
+    /// Adds a node that is in no hash chain, so that [`Self::find`] does not find it. A table has either only nodes
+    /// of this kind or none.
     pub fn add_apart(&mut self, number: u32) -> NodeId {
         self.place(number, APART)
     }
@@ -256,7 +257,7 @@ impl<T: Default> BlockTable<T> {
         PageId(id)
     }
 
-    /// Doubles the number of hash chains. Called when there are as many nodes as chains.
+    /// Doubles the number of hash chains. Called when there are as many nodes as hash chains.
     #[cold]
     fn grow(&mut self) {
         let mut at_hand: Vec<u32> = Vec::with_capacity(self.len as usize);
@@ -377,7 +378,7 @@ impl<T: Default> BlockTable<T> {
         prefetch_whole(&self.nodes, self.heads[self.chain(number)] as usize);
     }
 
-    /// Returns the node that a page is in.
+    /// Returns the node that a page is in; `None` if the page is in no node.
     #[inline]
     pub fn node_of(&self, page: PageId) -> Option<NodeId> {
         let member = self.members.get(page.0 as usize)?;
@@ -420,7 +421,7 @@ impl<T: Default> BlockTable<T> {
         self.remove(node);
     }
 
-    /// Returns the node of the page's block, which is added if necessary, and the page's offset.
+    /// Returns the node of the page's block, and the page's offset in the block. Adds the node if the block has none.
     #[inline]
     pub fn node_for(&mut self, lpn: Lpn) -> (NodeId, u32) {
         let (number, offset) = self.blocking.block_of(lpn);
@@ -476,7 +477,7 @@ impl<T: Default> BlockTable<T> {
         device.pages_in_flight() > 0 && self.pages_of(node).any(|page| device.in_flight(page))
     }
 
-    /// Whether GCaR skips a block; examines each of its pages.
+    /// Whether GCaR skips a block because of the chips of its pages, according to `block_in_gc`. Examines each page.
     pub fn skipped_by_pages(&self, device: &dyn DeviceView, skip: Skip, node: NodeId) -> bool {
         if skip == Skip::Nothing {
             return false;

@@ -1,4 +1,5 @@
-//! AD-LRU: evicts clean pages first, and first those referenced once (Jin et al. 2012).
+//! AD-LRU: evicts clean pages before dirty ones, and pages referenced once before pages referenced again (Jin et al.
+//! 2012).
 //!
 //! The list Lc holds pages referenced once, the list Lh pages referenced again. FC is the least recent clean page of
 //! a list.

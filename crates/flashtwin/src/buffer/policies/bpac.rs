@@ -14,11 +14,11 @@
 //! K   B2 - B1 - | - B0  clusters older than A are grown: they are ranked by size
 //! ```
 //!
-//! L_P and A adapt after every C page writes, where C is the capacity of the buffer in pages. Two kinds of distances are
-//! recorded, in page writes; a distance above C counts as C. When a page is rewritten: the distance since its previous
-//! write. When a page moves to a cluster that has pages: the distance since the cluster last received a page. L_P becomes
-//! the least distance that covers 90 % of the first kind, limited to 0.1 C to 0.9 C. A becomes the least distance that
-//! covers 90 % of the second kind. Each adaptation then halves the recorded counts.
+//! L_P and A adapt after every C page writes, where C is the capacity of the buffer in pages. Two kinds of distances
+//! are recorded, in page writes; a distance above C counts as C. When a page is rewritten: the distance since its
+//! previous write. When a page moves to a cluster that has pages: the distance since the cluster last received a
+//! page. L_P becomes the least distance that covers 90 % of the first kind, limited to 0.1 C to 0.9 C. A becomes the
+//! least distance that covers 90 % of the second kind. Each adaptation then halves the recorded counts.
 //!
 //! With `cache_reads`, a read is handled and counted as a write. Without it, reads change nothing.
 
@@ -41,7 +41,8 @@ parameters! {
         adapt: bool = Kind::Bool, "true", "reconstruction";
         /// Length of the page list at the start.
         l_p: Pages = Kind::Window, "0.5", "reconstruction";
-        /// Number of page writes after which a cluster counts as grown; initial value if it adapts.
+        /// Number of page writes since its last new page after which a cluster counts as grown; initial value if it
+        /// adapts.
         age: Pages = Kind::Beyond, "0.25", "reconstruction";
     }
 }
@@ -114,8 +115,8 @@ impl Distances {
         self.counts[distance.min(longest as u64) as usize] += 1;
     }
 
-    /// Returns the least distance that covers 90 % of those recorded; `None` if there are none. Then halves all
-    /// counts.
+    /// Returns the least distance that covers 90 % of the recorded distances; `None` if none is recorded. Then halves
+    /// all counts.
     fn cover(&mut self) -> Option<u32> {
         let all: u64 = self.counts.iter().map(|&n| u64::from(n)).sum();
         let mut seen = 0;
@@ -132,7 +133,7 @@ impl Distances {
 
 #[derive(Clone, Debug, Default)]
 struct Cluster {
-    /// Time at which the last page was added.
+    /// Time, in page writes, at which a page was last added to the cluster.
     at: u64,
     /// Whether the block counts as grown.
     grown: bool,
@@ -151,7 +152,7 @@ pub struct Bpac {
     grown_clusters: u64,
     /// The most recent of the grown clusters.
     boundary: Option<NodeId>,
-    /// For each page, the time of its last write, and its logical page.
+    /// For each page, the time of its last write, in page writes, and its logical page.
     written: Vec<(u64, Lpn)>,
     /// Page writes so far.
     now: u64,
@@ -188,7 +189,7 @@ impl Bpac {
         }
     }
 
-    /// Whether an access counts as a reference: a write, or any access with `cache_reads`.
+    /// Whether an access counts as a write: a write does, and with `cache_reads` a read does, too.
     #[inline]
     fn counts(&self, access: &Access) -> bool {
         access.write || self.cache_reads
@@ -231,7 +232,8 @@ impl Bpac {
         }
     }
 
-    /// Makes a page the most recent one of P. Pages in excess of the length of P move to clusters.
+    /// Makes a page the most recent one of P. If P then has more than L_P pages, its least recent pages move to
+    /// clusters.
     fn push(&mut self, page: PageId) {
         self.p.push_newest(page);
         self.written[page.0 as usize].0 = self.now;
@@ -282,7 +284,7 @@ impl Bpac {
         }
     }
 
-    /// Moves the boundary in K to the first cluster that is younger than A.
+    /// Moves the boundary in K so that all clusters older than A are grown and all other clusters are not.
     fn find_grown(&mut self, now: u64) {
         while let Some(node) = self.boundary {
             if now - self.clusters[node].at > self.age {
@@ -388,7 +390,7 @@ impl Policy for Bpac {
         skip: Skip,
         out: &mut Eviction,
     ) -> bool {
-        // The access that needs room counts as a page write already.
+        // The age is computed for the write that needs room, which `self.now` does not yet include.
         self.find_grown(self.now + 1);
         match self.choose(device, skip, out) {
             Some(Victim::Cluster(node)) => {

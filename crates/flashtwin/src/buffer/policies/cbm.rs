@@ -15,11 +15,11 @@
 //! RC  6                          read cache, LRU, managed by the buffer
 //! ```
 //!
-//! THR starts at 2. Each time BR has grown and takes more than theta of the write buffer, THR doubles, to at most N.
-//! Each time an eviction finds BR empty, THR halves, to at least the floor (D-20). A block that then has THR pages in
-//! PR moves to BR when its next page arrives, or immediately with `migrate = "scan"` (D-222). With a share for BR,
-//! victims are taken from PR until BR takes more than this share (D-206). Reads change nothing. Reads that miss
-//! bypass the write buffer.
+//! THR starts at 2. Each time BR has grown and takes more than theta of the write buffer, THR doubles, to at most N,
+//! the number of pages of a block. Each time an eviction finds BR empty, THR halves, to at least `threshold_floor`
+//! (D-20). A block that then has THR pages in PR moves to BR when its next page arrives, or immediately with `migrate
+//! = "scan"` (D-222). With a share for BR, victims are taken from PR until BR takes more than this share (D-206).
+//! Reads change nothing. Reads that miss bypass the write buffer.
 
 use crate::buffer::blocks::{BlockParameters, BlockTable, FilteredParameters, Heaps, NodeId};
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make};
@@ -42,7 +42,8 @@ words! {
 parameters! {
     /// Parameters of CBM.
     struct Parameters {
-        /// Share of the write buffer; the threshold doubles when the block region has grown and occupies more.
+        /// Share of the write buffer; the threshold doubles when the block region has grown and occupies more than
+        /// this share.
         theta: f64 = Kind::Share, "0.1", "printed: CBM section III";
         /// Number of pages that a block must have in the page region to move to the block region; 0: dynamic,
         /// starting at 2.
@@ -120,7 +121,7 @@ struct Block {
     popularity: u32,
     /// The last write request that was counted for the block.
     request: u64,
-    /// Time of the last write to the block.
+    /// Time of the last write to the block, in page writes.
     written: u64,
     /// Number of the block's clean pages in the read cache.
     clean: u32,
@@ -194,7 +195,8 @@ impl Cbm {
         (block.popularity, !self.blocks.pages(node), block.written)
     }
 
-    /// Updates the rank of a block in BR, unless the rank has only risen. In that case the next search updates it.
+    /// Updates the rank of a block in BR, unless the rank has only risen. The next search updates a rank that has
+    /// risen.
     fn rank(&mut self, node: NodeId) {
         let rank = self.rank_of(node);
         if self.br.key_of(node).is_none_or(|key| rank < key) {
@@ -202,7 +204,8 @@ impl Cbm {
         }
     }
 
-    /// Returns the first block of BR for which `passed_over` returns false, and the number of blocks before it.
+    /// Returns the block of BR with the least rank for which `passed_over` returns false, and the number of blocks of
+    /// lesser rank.
     fn first_of_br(
         &mut self,
         passed_over: &mut dyn FnMut(&Self, NodeId) -> bool,
@@ -233,8 +236,8 @@ impl Cbm {
         }
     }
 
-    /// Moves all blocks that have THR pages in PR to BR, in the order of their least recent pages. Each move makes BR
-    /// grow, so THR may double in between.
+    /// Moves all blocks that have at least THR pages in PR to BR, in the order of their least recent pages. Each move
+    /// makes BR grow, so THR may double during this.
     fn migrate_all(&mut self) {
         let mut next = self.pr.oldest();
         while let Some(page) = next {
@@ -250,7 +253,7 @@ impl Cbm {
         }
     }
 
-    /// Returns the bits of a node, one for each page of its block.
+    /// Returns the bits of `clean` that belong to a node, one for each page of its block.
     fn bits(&mut self, node: NodeId) -> &mut [u64] {
         let words = self.blocks.setup().pages_per_block.div_ceil(64) as usize;
         let start = node.0 as usize * words;
@@ -269,7 +272,7 @@ impl Cbm {
         }
     }
 
-    /// Sets the node that the next page joins; removes the previous one if it has no pages.
+    /// Sets the node that receives the next page. Removes the previously set node if its block has no pages.
     fn arrive(&mut self, node: Option<NodeId>) {
         let before = std::mem::replace(&mut self.arriving, node);
         if let Some(before) = before {
@@ -332,7 +335,7 @@ impl Cbm {
         None
     }
 
-    /// Removes a page of the write buffer from PR's list.
+    /// Removes a page of the write buffer from the list of PR, if it is in the list.
     #[inline]
     fn unlist(&mut self, page: PageId) {
         if self.pr.holds(page) {
@@ -353,7 +356,8 @@ impl Cbm {
         }
     }
 
-    /// Adds the clean pages of `node` that are in the read cache to the pages to write. The block is being evicted.
+    /// Adds to the pages to write the clean pages in the read cache that belong to the block of `node`, which is
+    /// being evicted.
     fn merge(&mut self, node: NodeId, out: &mut Eviction) {
         let block = self.blocks.number(node);
         let n = self.blocks.setup().pages_per_block;

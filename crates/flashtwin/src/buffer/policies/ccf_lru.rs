@@ -1,8 +1,8 @@
 //! CCF-LRU: cold clean pages are evicted first (Li et al. 2009).
 //!
 //! There are two recency lists: CCL holds the cold clean pages, ML all other pages. A page is cold if it was
-//! referenced once. A page that is read on a miss enters CCL, a page that is written on a miss enters ML. Both are
-//! cold then. A hit moves the page to the most recent end of ML, and the page is no longer cold.
+//! referenced once. A page that is read on a miss enters CCL, a page that is written on a miss enters ML. In both
+//! cases the page is cold. A hit moves the page to the most recent end of ML, and the page is no longer cold.
 //!
 //! The victim is the least recent page of CCL. If CCL is empty, the search starts at the least recent page of ML:
 //!
@@ -10,7 +10,7 @@
 //! - A dirty page becomes cold and moves to the most recent end of ML.
 //! - A clean page becomes cold and moves to the most recent end of CCL.
 //!
-//! If this empties ML, the victim is the least recent page of CCL.
+//! If all pages of ML have thus moved to CCL, the victim is the least recent page of CCL.
 
 use crate::buffer::age_index::AgedLists;
 use crate::buffer::entry::{cost, example, Entry, Family, Make};
@@ -92,8 +92,8 @@ impl CcfLru {
         }
     }
 
-    /// Returns the victim in ML, if there is one. Clean pages that the search finds before the victim, and that are
-    /// not cold, move to CCL.
+    /// Returns the victim in ML; `None` if there is none. Clean pages that are not cold, and that the search passes
+    /// before the victim, move to CCL.
     fn search_ml(
         &mut self,
         device: &dyn DeviceView,

@@ -32,7 +32,7 @@ parameters! {
         /// Number of searches after which the search starts again at the least recent end.
         cycle_num: u32 = Kind::Count(1, u32::MAX - 1), "16", "our decision, not printed";
         /// A chip whose free blocks are at the trigger is close to GC if at most this share of its open block is
-        /// left.
+        /// free.
         hp_margin_percent: f64 = Kind::Percent, "12.5", "D-16: our decision";
     }
 }
@@ -319,8 +319,8 @@ impl CdaGc {
         }
     }
 
-    /// Called before the page is moved in the list, or removed from it. Moves the start of the next search if it is
-    /// at this page.
+    /// Called before the page is moved in the list, or removed from it. If the next search would start at this page,
+    /// it then starts at the next more recent page.
     #[inline]
     fn leave(&mut self, page: PageId) {
         if let Some(stager) = &mut self.stager {
@@ -370,7 +370,7 @@ impl Policy for CdaGc {
             out.skipped |= search.skipped;
             victim = search.victim;
             if victim.is_none() && skip == Skip::Nothing {
-                // No entry of the search qualified, so the victim is the least recent page, which is not inspected.
+                // If the search found no page, the victim is the least recent page, which is not inspected.
                 let oldest = self.list.list().oldest();
                 victim = oldest.filter(|&page| !device.in_flight(page));
             }

@@ -102,8 +102,8 @@ pub struct Cflru {
     /// The most recent page of the window.
     boundary: Option<PageId>,
     clean_in_window: List,
-    /// Pages that GCaR's searches have passed over in the whole list. `passed_clean` has those that its searches have
-    /// passed over among the clean pages of the window.
+    /// Pages that GCaR's searches of the whole list have passed over. `passed_clean`: pages that GCaR's searches of
+    /// the clean pages of the window have passed over.
     passed: Passed,
     passed_clean: Passed,
 }
@@ -176,8 +176,9 @@ impl Cflru {
         }
     }
 
-    /// Returns the least recent candidate that `skip` does not exclude, and the number of inspected entries.
-    /// Candidates are the clean pages of the window, and then the whole list.
+    /// Returns the least recent clean page of the window that `skip` does not exclude. Without such a page, returns
+    /// the least recent page of the whole list that `skip` does not exclude. Also returns the number of inspected
+    /// entries.
     fn choose_not(&mut self, device: &dyn DeviceView, skip: Skip) -> (Option<PageId>, u64) {
         let known = |_: &mut Ages, _| ();
         let ages = &mut self.ages;
@@ -258,7 +259,8 @@ impl Policy for Cflru {
         out: &mut Eviction,
     ) -> bool {
         let first = self.choose();
-        // With GCaR, the search of the whole list starts at the least recent page again.
+        // If GCaR has skipped all clean pages of the window, it searches the whole list from the least recent page
+        // on.
         let again = skip != Skip::Nothing && self.clean_in_window.is_empty();
         let (found, inspected) = match first.0 {
             Some(page) if again || skip.page(device, page) => self.choose_not(device, skip),

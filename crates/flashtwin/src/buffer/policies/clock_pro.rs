@@ -97,7 +97,7 @@ pub struct ClockPro {
     cold: usize,
     /// The clock, from HAND_hot on.
     clock: List,
-    /// Entries at the other two hands; `None` for the oldest entry.
+    /// Entries at HAND_cold and HAND_test; `None` if the hand is at the oldest entry.
     hand_cold: Option<PageId>,
     hand_test: Option<PageId>,
     /// For each page: its state.
@@ -130,7 +130,7 @@ impl ClockPro {
         }
     }
 
-    /// Returns whether the incoming page was on the clock as an uncached page. If so, removes this entry.
+    /// Whether the clock had the incoming page as an uncached page; this entry is then removed.
     fn arrives(&mut self, lpn: Lpn) -> bool {
         if let Some(known) = self.incoming.known(lpn) {
             return known;
@@ -157,7 +157,7 @@ impl ClockPro {
         self.clock.newer(entry).or(self.clock.oldest())
     }
 
-    /// Removes an entry from the clock; hands at the entry advance to the next one.
+    /// Removes an entry from the clock; hands that point to the entry advance to the next entry.
     fn take(&mut self, entry: PageId) {
         let next = self.after(entry).filter(|&next| next != entry);
         for hand in [&mut self.hand_cold, &mut self.hand_test] {
@@ -193,7 +193,7 @@ impl ClockPro {
         }
     }
 
-    /// Runs HAND_hot: makes a hot page cold, and advances to the next hot page.
+    /// Runs HAND_hot until it has made one hot page cold, then on to the next hot page.
     fn run_hand_hot(&mut self) {
         let mut demoted = false;
         while let Some(entry) = self.clock.oldest() {
@@ -213,8 +213,8 @@ impl ClockPro {
                 } else {
                     self.end_test(place);
                 }
-                // The hand passes the entry, so the entry moves to the list head. The other hands keep their
-                // positions.
+                // The hand passes the entry, so the entry moves to the list head. HAND_cold and HAND_test stay at
+                // their entries.
                 self.clock.remove(entry);
                 self.clock.push_newest(entry);
                 if demoted && self.hot == 0 {
@@ -226,14 +226,14 @@ impl ClockPro {
         }
     }
 
-    /// Runs HAND_hot while there are too many hot pages.
+    /// Runs HAND_hot until the buffer has no more hot pages than its capacity minus the target number of cold pages.
     fn limit_hot(&mut self) {
         while self.hot > 0 && self.hot > self.capacity - self.cold_target.min(self.capacity) {
             self.run_hand_hot();
         }
     }
 
-    /// Runs HAND_test while there are too many uncached pages on the clock.
+    /// Runs HAND_test until the clock has no more uncached pages than the buffer has pages.
     fn limit_ghosts(&mut self) {
         while self.ghosts.len(0) > self.capacity {
             let Some(entry) = self.hand_test.or(self.clock.oldest()) else {
@@ -349,7 +349,7 @@ impl Policy for ClockPro {
         self.arrives(incoming.lpn);
         self.evicted = true;
         let found = self.run_hand_cold(device, skip, out).or_else(|| {
-            // All cold pages are skipped, so a hot page is evicted.
+            // If `skip` excludes all cold pages, a hot page is evicted.
             let mut entries = self.clock.iter_oldest_first().map(Place::of);
             entries.find_map(|entry| match entry {
                 Place::Page(page) if self.status[page.0 as usize].hot => {

@@ -20,7 +20,7 @@ use crate::component::{source, Provenance};
 use crate::units::ChipId;
 
 words! {
-    /// Unit that must be idle for an active write-back.
+    /// Unit of the device that must be idle before its pages are written back.
     enum IdleUnit {
         /// A channel, with all its chips, must be idle.
         Channel = "channel",
@@ -78,7 +78,7 @@ DL [ 5c  1h  2c ]          h hot, c cold
 
 const CLEAN: usize = 0;
 const COLD: usize = 1;
-/// Class of hot dirty pages. The list DL consists of this class and the class of cold dirty pages.
+/// Class of hot dirty pages. The list DL of the paper is this class together with the class of cold dirty pages.
 const HOT: usize = 2;
 
 /// Co-Active: writes cold dirty pages back while a channel is idle.

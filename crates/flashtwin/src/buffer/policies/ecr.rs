@@ -157,7 +157,7 @@ fn time_of(kind: Cost, exact: bool, device: &dyn DeviceView, chip: ChipId) -> Ti
 
 /// Class of pages on Clean-LRU.
 const CLEAN: usize = 0;
-/// Class of pages on the list of their chip.
+/// Class of the pages that are on lists by chip.
 const LISTED: usize = 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,7 +174,8 @@ pub struct Ecr {
     exact: bool,
     tie: Tie,
     order: AgeIndex<2>,
-    /// The list at which the search starts. With [`Tie::RoundRobin`], this is the list after that of the last victim.
+    /// The list at which the search for the least time starts. With [`Tie::RoundRobin`], this is the list after that
+    /// of the last victim.
     first: usize,
     table: Table,
 }
@@ -186,7 +187,8 @@ struct Table {
     times: Vec<Time>,
     /// The lists ordered by time, then by `tie`. With [`Tie::RoundRobin`], lists of equal time have equal rank.
     order: CostOrder,
-    /// Number of the device's changes that the table includes; `None` before the first update.
+    /// Number of changes recorded by the device ([`ChipChanges`]) that the table includes; `None` before the first
+    /// update.
     seen: Option<u64>,
     tie: Tie,
 }
@@ -233,7 +235,8 @@ impl Table {
         }
     }
 
-    /// Places a list by its time and its head.
+    /// Places a list in the order by the time of its chip, then by the age of its least recent page (`head`) if the
+    /// tie rule is [`Tie::Oldest`].
     #[inline]
     fn place(&mut self, list: usize, head: u32) {
         let rank = match self.tie {
@@ -326,7 +329,8 @@ impl Ecr {
         found
     }
 
-    /// Returns the least recent page of the chip with the least `time`. Examines each chip.
+    /// Returns the least recent page of the chip with the least `time`; `None` if all pages are skipped. Examines
+    /// each chip.
     fn search(
         &self,
         device: &dyn DeviceView,
@@ -335,7 +339,8 @@ impl Ecr {
     ) -> Option<PageId> {
         let heads = self.order.heads(LISTED);
         let by_age = self.tie == Tie::Oldest;
-        // Shortcut for light load: if the chip of the oldest page is idle, no other chip is better.
+        // Shortcut for light load: if the chip of the oldest page is idle, its time is zero, and no other chip ranks
+        // before it.
         let oldest = heads.iter().copied().min().unwrap_or(u32::MAX);
         if by_age && oldest != u32::MAX && skip == Skip::Nothing {
             let page = self.order.at(oldest);
@@ -348,8 +353,8 @@ impl Ecr {
             for list in lists {
                 let age = heads[list];
                 let of = if by_age { age } else { 0 };
-                // No time is less than zero, so if the least time is zero already, the remaining chips need not be
-                // queried.
+                // Once a chip with time zero is found, a chip that loses the tie against it need not be queried: no
+                // time is less than zero.
                 if age == u32::MAX || least == Time::ZERO && of >= rank {
                     continue;
                 }
@@ -366,7 +371,8 @@ impl Ecr {
         found.map(|age| self.order.at(age))
     }
 
-    /// Returns the victim, and the number of list entries inspected; chips are not counted.
+    /// Returns the victim, and the number of list entries inspected. Chips that are compared do not count as
+    /// inspected.
     fn choose(&mut self, device: &dyn DeviceView, skip: Skip) -> (Option<PageId>, u64) {
         let (clean, looked) = self.order.oldest_not(CLEAN, device, skip);
         if clean.is_some() {

@@ -83,8 +83,8 @@ most recent [ 6d  5c  4d  3d  1d  2d ] least recent
     ..Entry::PLAIN
 }];
 
-/// For one host request: the number of dirty victims by chip, and the *closed* chips, from which the request takes no
-/// further victims.
+/// For one host request: the number of its dirty victims on each chip, and the *closed* chips, from which the request
+/// takes no further victims.
 #[derive(Clone, Debug)]
 struct Shares {
     percent: u32,
@@ -285,15 +285,16 @@ impl<P> Gcar<P> {
 
 impl Gcar<Base> {
     /// Whether the policy must be notified when the chip of the page's flash copy changes, or when the page becomes
-    /// or ceases to be in flight. A policy with one order needs this only for pages that a search has passed over.
-    /// For the other pages it queries the device during each search.
+    /// or ceases to be in flight. A policy with a single recency list needs this only for pages that a search has
+    /// passed over. For all other pages it queries the device during each search.
     #[inline(always)]
     pub(in crate::buffer) fn heeds_move(&mut self, page: PageId) -> bool {
         let list = self.base.in_order();
         list.is_none_or(|list| list.has_passed_over(page))
     }
 
-    /// Returns the list of an unfiltered policy with one order: see [`Base::in_order`].
+    /// Returns the recency list of the base policy if it has a single one ([`Base::in_order`]) and GCaR does not
+    /// filter it.
     #[inline(always)]
     pub(in crate::buffer) fn in_order(&mut self) -> Option<&mut Aged> {
         match self.skip {

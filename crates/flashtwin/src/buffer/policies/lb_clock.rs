@@ -14,7 +14,7 @@
 //!
 //! The blocks without the bit are also in lists by size. If GCaR filters the policy, the hand passes over skipped
 //! blocks, which keep their bit and their place. With `cache_reads`, a read sets the bit, and its page is inserted,
-//! as with a write. Without `cache_reads`, neither happens.
+//! as with a write. Without `cache_reads`, a read does neither.
 
 use crate::buffer::blocks::{
     BlockParameters, BlockTable, BySize, FilteredParameters, NodeId, ReadParameters,
@@ -124,7 +124,7 @@ impl LbClock {
             self.ring.remove(at);
             self.ring.push_newest(at);
             out.inspected += 1;
-            // If the block is the only one, the hand reaches it again immediately.
+            // `next` is `None` if the block is the only one: the hand then reaches the same block again.
             at = next.unwrap_or(at);
         }
     }
@@ -175,7 +175,7 @@ impl Policy for LbClock {
         if !self.sweep(device, skip, out) {
             return false;
         }
-        // One round over the ring finds the largest.
+        // The published algorithm finds the largest block in one round over the ring.
         out.inspected += u64::from(self.blocks.len());
         let largest = |skip| {
             let blocks = &self.blocks;

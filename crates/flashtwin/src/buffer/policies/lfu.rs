@@ -58,7 +58,7 @@ count 1 [ 5d  2c ]  victim: 2c",
     ..Entry::PLAIN
 }];
 
-/// Number of counts that are distinguished; each has its own list.
+/// Number of different counts that a page can have; each count has its own list.
 const COUNTS: usize = 16;
 
 /// Least frequently used.
@@ -86,7 +86,7 @@ impl Lfu {
         }
     }
 
-    /// Halves all counts once their mean is too large.
+    /// Halves all counts if their mean exceeds `mean_max`.
     fn age(&mut self) {
         if self.sum <= self.parameters.mean_max * self.pages {
             return;

@@ -5,8 +5,8 @@
 //! Queue Q holds all cached HIR pages.
 //!
 //! While there are too few LIR pages, a new page becomes LIR, unless the HIR pages already have their share of the
-//! buffer. The exception matters after searches have skipped all pages of Q and have evicted LIR pages instead. If
-//! new pages replaced these LIR pages, all LIR pages would soon be new ones.
+//! buffer. The exception matters after searches have skipped all pages of Q and have evicted LIR pages instead.
+//! Without the exception, new pages would replace these LIR pages, and all LIR pages would soon be new ones.
 //!
 //! - Hit on a LIR page: the page moves to the top of S.
 //! - Hit on a HIR page in S: the page becomes LIR, moves to the top of S, and is removed from Q.
@@ -91,7 +91,7 @@ enum Status {
 #[derive(Clone, Debug)]
 pub struct Lirs {
     capacity: usize,
-    /// Number of LIR pages in a full buffer; `hir_pages` is the number of HIR pages.
+    /// Number of LIR pages in a full buffer. `hir_pages` is the number of HIR pages in a full buffer.
     lir_pages: usize,
     hir_pages: usize,
     lir: usize,
@@ -119,7 +119,7 @@ impl Lirs {
         }
     }
 
-    /// Returns whether the incoming page was in S. If so, removes it from S.
+    /// Whether S had the incoming page; the page is then removed from S.
     fn arrives(&mut self, lpn: Lpn) -> bool {
         if let Some(known) = self.incoming.known(lpn) {
             return known;
@@ -194,7 +194,7 @@ impl Lirs {
         }
     }
 
-    /// Returns the least recent LIR page that is not skipped; used if all pages of Q are skipped.
+    /// Returns the least recent LIR page that `skip` does not exclude. Used if all pages of Q are skipped.
     #[cold]
     fn search_stack(
         &self,

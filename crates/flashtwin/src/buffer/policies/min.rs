@@ -3,9 +3,9 @@
 //! The victim is the cached page whose next access is the latest. Every page that misses enters the buffer. MIN needs
 //! the complete list of accesses in advance.
 //!
-//! Only the time of the next access of each cached page matters, not which page it is. The cached pages are therefore
-//! stored as a set of positions in the list: those of their next accesses. An access is a hit if its own position is
-//! in the set. The victim is the largest position.
+//! Only the time of the next access of each cached page matters, not which page it is. For each cached page, the
+//! position of its next access in the list of accesses is therefore stored; these positions form a set. An access is
+//! a hit if its own position is in the set. The victim is the page with the largest position.
 
 use crate::buffer::entry::{cost, Entry, Family, Make};
 use crate::component::{source, Provenance};
@@ -73,7 +73,7 @@ pub fn hits(accesses: &[Lpn], capacity: u32) -> u64 {
 
 const NEVER: usize = usize::MAX;
 
-/// Returns, for each access, the position of the next access to the same page.
+/// Returns, for each access, the position in the list of the next access to the same page; `NEVER` if there is none.
 fn next_accesses(accesses: &[Lpn]) -> Vec<usize> {
     let mut seen = HashMap::new();
     let mut next = vec![NEVER; accesses.len()];

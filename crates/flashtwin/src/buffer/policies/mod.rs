@@ -1,7 +1,7 @@
 //! Buffer policies, one per file, and the table from which their common type is made.
 
-/// The table: file and type of every policy that needs no base policy, in the order of the documentation. `+
-/// Prefetch` marks policies that implement [`super::policy::Prefetch`].
+/// Calls the macro `then` with the table: file and type of every policy that needs no base policy, in the order of
+/// the documentation. `+ Prefetch` marks policies that implement [`super::policy::Prefetch`].
 macro_rules! policies {
     ($then:ident! $rest:tt) => {
         $then! { $rest

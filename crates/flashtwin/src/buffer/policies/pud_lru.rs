@@ -21,11 +21,12 @@
 //! 2 pages   f 2: B7        f 3: B9 B4                         victim: B8 if its PUD is above the mean
 //! ```
 //! A write does not move a block to another room or heap. Since f only grows, the PUD that follows from the heap may
-//! be too large, but never too small. A search that reaches a block moves it to its right place. For each number of
-//! pages an upper bound of the PUDs is also stored. It excludes heaps without candidates.
+//! be too large, but never too small. A search that reaches a block moves the block to the room or heap where it
+//! belongs. An upper bound of the PUDs is also stored for each number of pages, so that a search skips all heaps
+//! without candidates.
 //!
-//! With `cache_reads`, reads enter and renew their block. They change the last tie-break, but do not count as
-//! updates. Without it, reads change nothing.
+//! With `cache_reads`, pages that are read enter the buffer, and a read makes its block the most recent one. Reads
+//! thus affect the last tie-break, but do not count as updates. Without `cache_reads`, reads change nothing.
 
 use crate::buffer::entry::{cost, example, Entry, Family, Make, BLOCKS};
 use crate::component::{source, Provenance};
@@ -87,7 +88,8 @@ fn least_of(heap: usize) -> u32 {
     }
 }
 
-/// The least common multiple of 1 to 46. That of 1 to 47 does not fit into 64 bits.
+/// The unit of 1 / f is the reciprocal of this number: the least common multiple of 1 to 46. The least common
+/// multiple of 1 to 47 does not fit into 64 bits.
 const UNIT: u64 = 9_419_588_158_802_421_600;
 
 /// Returns 1 / f in units.
@@ -95,7 +97,7 @@ fn share(f: u32) -> u64 {
     UNIT / u64::from(f)
 }
 
-/// Returns the PUD after `age` page writes, in units.
+/// Returns the PUD of a block `age` page writes after its insertion, in units; `share` is 1 / f in units.
 fn pud(age: u64, share: u64) -> u128 {
     u128::from(age) * u128::from(share)
 }
@@ -107,15 +109,16 @@ struct Block {
     /// Number of writes f, and 1 / f in units.
     writes: u32,
     share: u64,
-    /// Time of the block's last use; a larger value is more recent.
+    /// Number of the access to a block at which this block was last accessed; a larger number is more recent.
     used: u64,
     /// Whether the block has changed since the last search.
     changed: bool,
-    /// The room in which the block waits, if it is in no heap.
+    /// The room in which the block waits; meaningful only if the block is in no heap.
     room: u8,
 }
 
-/// Upper bound of the PUDs of all blocks with a certain number of pages. The bound rises with `slope` from `at` on.
+/// Upper bound of the PUDs of all blocks with a certain number of pages. The bound is `pud` at time `at`, and rises
+/// by `slope` with each page write after it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ceiling {
     pud: u128,
@@ -137,7 +140,7 @@ pub struct PudLru {
     waiting: Box<Lists<ROOMS>>,
     /// Rooms entered so far.
     rooms: usize,
-    /// The heaps, with (t, used) of the blocks that do not wait.
+    /// The blocks that do not wait, in heaps by (t, `used`).
     heaps: Heaps<(u64, u64)>,
     /// For each number of pages, the heaps that are not empty, as bits.
     filled: Vec<u128>,
@@ -148,7 +151,7 @@ pub struct PudLru {
     /// Page writes so far.
     now: u64,
     clock: u64,
-    /// Sums of 1 / f and of t / f over all blocks.
+    /// Sums over all blocks: of 1 / f (`shares`), and of t / f (`shares_at`), both in units.
     shares: u128,
     shares_at: u128,
     /// Blocks changed since the last search. The next search updates heaps and sums for them.
@@ -186,7 +189,8 @@ impl PudLru {
             self.shares += u128::from(block.share);
             self.shares_at += pud(block.at, block.share);
             let pages = self.blocks.pages(node) as usize;
-            // Another write does not move the block. Another number of pages does.
+            // A block whose number of pages has changed moves to another heap. A block that was only written stays in
+            // its heap.
             if (self.heaps.heap_of(node)).is_some_and(|heap| heap / HEAPS != pages) {
                 self.unfile(node);
                 self.file(node);
@@ -298,7 +302,8 @@ impl PudLru {
             };
             let slope = least_of(self.filled[pages].trailing_zeros() as usize);
             let mut heap = 0;
-            // A block that is moved to its right heap goes to a later heap of its number of pages.
+            // Heaps are searched in ascending order. `put_right` moves a block only to a later heap of these, which
+            // is searched later.
             while self.filled[pages] >> heap != 0 {
                 heap += self.filled[pages].wrapping_shr(heap).trailing_zeros();
                 let at = pages * HEAPS + heap as usize;
@@ -320,7 +325,7 @@ impl PudLru {
     }
 
     /// Moves blocks from the top of a heap to the heaps where they belong. Stops at a block that is in its right
-    /// heap, or that `search` does not want.
+    /// heap, or that is no better than the best block that `search` has found.
     fn put_right(&mut self, heap: usize, search: &Search) {
         while let Some(((at, used), node)) = self.heaps.first(heap) {
             let block = &self.blocks[node];
@@ -360,8 +365,8 @@ impl PudLru {
     }
 }
 
-/// A PUD in two forms: an exact fraction, by which blocks are ordered, and a number of units, which is compared with
-/// the mean.
+/// A PUD in two forms: as an exact fraction, by which blocks are ordered, and as a number of units, which is compared
+/// with the mean.
 #[derive(Clone, Copy, Debug)]
 struct Pud {
     age: u64,
@@ -393,7 +398,7 @@ impl Eq for Pud {}
 /// PUD of a block, then the time of its last use.
 type Rank = (Pud, Reverse<u64>);
 
-/// A search among blocks of the same number of pages.
+/// A search among all blocks that have the same number of pages.
 struct Search {
     now: u64,
     /// The mean; only PUDs above it are candidates.
@@ -401,7 +406,7 @@ struct Search {
     best: Option<(Rank, NodeId)>,
     /// The best of the blocks that were skipped because of their chips.
     skipped: Option<Rank>,
-    /// An upper bound of the PUDs that the search can still find.
+    /// An upper bound of the PUDs of the blocks that the search has not examined or has rejected.
     ceiling: u128,
 }
 

@@ -10,8 +10,8 @@
 //! - Hit on a large block: the pages that are hit are removed from it. The pages that one request removes form a new
 //!   block at the head of DRL, the list of divided requests.
 //! - Victim: among the blocks at the tails of IRL, DRL and SRL, the one with the least hits / (pages * age). Of
-//!   equals, the first in this order of lists. The hits of a block are the requests that accessed it, including its
-//!   own. Age is measured in page accesses.
+//!   equals, the first in this order of lists. The hits of a block are the requests that accessed it, including the
+//!   request that created it. Age is measured in page accesses.
 //! - Together with a victim from DRL, the block from which it was divided is evicted, if that block is still in IRL.
 //! - The block that the current request fills is a victim only if there is no other block.
 //!
@@ -129,7 +129,7 @@ impl ReqBlock {
         }
     }
 
-    /// Returns the node of a block, if the block still exists.
+    /// Returns the node of a block; `None` if the block no longer exists.
     fn find(&self, block: Option<Arrival>) -> Option<NodeId> {
         let (node, at) = block?;
         (self.blocks[node].at == at && self.blocks.pages(node) > 0).then_some(node)
@@ -177,7 +177,8 @@ impl ReqBlock {
         hits(a) * room(b) < hits(b) * room(a)
     }
 
-    /// Returns the coldest of up to three blocks: of each list, the block nearest to the tail that is not skipped.
+    /// Returns the coldest of up to three candidates. The candidate of each list is the block nearest to its tail
+    /// that is not skipped.
     fn choose(
         &self,
         inspected: &mut u64,

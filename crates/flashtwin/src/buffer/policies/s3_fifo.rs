@@ -76,7 +76,7 @@ new -> S [ 6 5 ] -- hit more than once --> M [ 4 3 1 ] -> victim
 /// Indices of the queues.
 const S: usize = 0;
 const M: usize = 1;
-/// Largest count of a page; a count has two bits.
+/// Largest access count of a page; the count is stored in two bits.
 const MOST: u8 = 3;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -115,7 +115,7 @@ impl S3Fifo {
         }
     }
 
-    /// Returns whether G remembered the incoming page. If so, G forgets it.
+    /// Whether G remembered the incoming page; G then forgets it.
     fn arrives(&mut self, lpn: Lpn) -> bool {
         let known = self.incoming.known(lpn);
         known.unwrap_or_else(|| {
@@ -136,7 +136,8 @@ impl S3Fifo {
         queues.len(M) > self.main_pages || queues.len(S) == 0
     }
 
-    /// Returns the victim in S; pages accessed again move to M.
+    /// Returns the victim in S; `None` if there is none. Pages with a count of 2 or more that the search passes move
+    /// to M.
     fn search_small(
         &mut self,
         device: &dyn DeviceView,
@@ -220,7 +221,8 @@ impl Policy for S3Fifo {
             true => self.search_main(device, skip, out),
             false => None,
         };
-        // The first search may fail: all pages of S may have moved to M, or `skip` may exclude all pages of M.
+        // The first search of M or S may fail: all pages of S may have moved to M, or `skip` may exclude all pages of
+        // M.
         let found = found
             .or_else(|| self.search_small(device, skip, out))
             .or_else(|| self.search_main(device, skip, out));

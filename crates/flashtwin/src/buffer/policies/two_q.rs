@@ -94,7 +94,7 @@ impl TwoQ {
         }
     }
 
-    /// Returns whether A1out remembered the incoming page. If so, A1out forgets it.
+    /// Whether A1out remembered the incoming page; A1out then forgets it.
     fn arrives(&mut self, lpn: Lpn) -> bool {
         let known = self.incoming.known(lpn);
         known.unwrap_or_else(|| {

@@ -95,7 +95,7 @@ pub struct WTinyLfu {
     /// For each page: the index of its list.
     at: Vec<usize>,
     counts: Frequencies,
-    /// The incoming page, from the counting of its access until its insertion.
+    /// The incoming page, kept from the time when its access is counted until it is inserted.
     incoming: Incoming<()>,
 }
 
@@ -115,7 +115,7 @@ impl WTinyLfu {
         }
     }
 
-    /// Counts the access of the incoming page, unless it has been counted.
+    /// Counts the access to the incoming page, unless this access has been counted already.
     fn arrives(&mut self, lpn: Lpn) {
         if self.incoming.known(lpn).is_none() {
             self.counts.record(lpn);
@@ -133,7 +133,7 @@ impl WTinyLfu {
         self.at[page.0 as usize] = to;
     }
 
-    /// Moves the least recent pages of a list to probation as long as it has more than `most`.
+    /// Moves the least recent pages of `list` to the probation segment until `list` has at most `most` pages.
     fn limit(&mut self, list: usize, most: usize) {
         while self.len(list) > most {
             let Some(page) = self.lists.lists().oldest(list) else {

@@ -257,7 +257,7 @@ fn co_active_waits_for_the_whole_channel() {
     assert_eq!(idle(&mut chip, &device, 3, 0, &[]), None, "page 3 is hot");
     assert_eq!(idle(&mut chip, &device, 1, 7, &[]), Some(1));
     assert_eq!(idle(&mut chip, &device, 1, 8, &[]), None, "eight now");
-    // Page 1 moves to channel 0, where it is more recent than page 0; page 4 gets a copy there.
+    // Page 1 moves to channel 0, where it is more recent than page 0. Page 4 gets a flash copy on channel 0.
     for (page, chip) in [(1, 0), (4, 2)] {
         device.chip_of[page as usize] = Some(chip);
         channel.moved(&device, PageId(page));

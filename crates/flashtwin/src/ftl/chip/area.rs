@@ -46,13 +46,13 @@ impl Area {
         self.pages_per_block - self.next
     }
 
-    /// Whether no page can be written until the oldest block is reclaimed.
+    /// Whether the log has no place for another page until its oldest block is reclaimed.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.next == self.pages_per_block && self.claims() == 0
     }
 
-    /// Returns the page to write next; takes a new block if the newest one is full.
+    /// Returns the physical page to write next. Takes a new block if the newest one is full.
     pub fn place(&mut self, store: &mut Store) -> u32 {
         if self.next == self.pages_per_block {
             self.blocks.push_back(store.take());

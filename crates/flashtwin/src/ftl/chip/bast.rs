@@ -130,7 +130,7 @@ impl Bast {
         self.idle.len() as u32
     }
 
-    /// Returns the free pages of the log written last.
+    /// Returns the number of free pages in the log that was written last; 0 if no log is in use.
     pub(super) fn newest_room(&self) -> u32 {
         let newest = self.order.newest();
         newest.map_or(0, |at| {
@@ -173,8 +173,7 @@ impl Bast {
         Ok(())
     }
 
-    /// Whether a log that was loaded is valid: no other log belongs to its logical block, and its contents match its
-    /// fields.
+    /// Whether a log that was loaded is valid: its logical block has no other log, and its contents match its fields.
     fn is_sound(&self, log: &Log) -> bool {
         let store = &self.blocks.store;
         let n = store.pages_per_block();
@@ -248,7 +247,7 @@ impl Bast {
         self.blocks.prefetch(page);
     }
 
-    /// Returns how much the host can write before the next merge.
+    /// Returns how many pages the host can write, and how many logs it can fill, before the next merge.
     pub(super) fn outlook(&self) -> Outlook {
         let n = self.store().pages_per_block();
         Outlook::of_log(self.idle_logs(), self.newest_room(), n)

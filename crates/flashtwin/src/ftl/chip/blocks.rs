@@ -51,7 +51,7 @@ impl Blocks {
         self.data.len() as u32
     }
 
-    /// Returns the logical block of a page and the offset of the page in it.
+    /// Returns the logical block of a page, and the page's offset in the block.
     #[inline]
     pub fn split(&self, page: u32) -> (u32, u32) {
         let n = self.store.pages_per_block();
@@ -83,7 +83,7 @@ impl Blocks {
         }
     }
 
-    /// Returns the place of a page in its data block, if it has one.
+    /// Returns the place of a page in its data block; `None` if its logical block has no data block.
     #[inline]
     fn in_place(&self, page: u32) -> Option<u32> {
         let (block, offset) = self.split(page);
@@ -91,7 +91,8 @@ impl Blocks {
         (data != NONE).then(|| self.store.ppn(data, offset))
     }
 
-    /// Whether the page's place in its data block was never written.
+    /// Whether the place of the page in its data block can be written: it was never written, or there is no data
+    /// block yet.
     #[inline]
     pub fn is_unwritten(&self, page: u32) -> bool {
         self.in_place(page)
@@ -99,7 +100,7 @@ impl Blocks {
     }
 
     /// Writes a page to its unwritten place in the data block. If the logical block has no data block, takes a new
-    /// one, provided that at least `claims` blocks then stay free for logs and merges.
+    /// one. Fails if fewer than `claims` blocks would then stay free for logs and merges.
     pub fn write_in_place(
         &mut self,
         page: u32,
@@ -126,14 +127,14 @@ impl Blocks {
         self.map[page as usize] = ppn;
     }
 
-    /// Copies a page from its present location to `ppn`.
+    /// Copies a page from its present location to the physical page `ppn`.
     pub fn move_to(&mut self, page: u32, ppn: u32, why: Why, ops: &mut Vec<FlashOp>) {
         self.store.copy(self.map[page as usize], ppn, why, ops);
         self.map[page as usize] = ppn;
     }
 
-    /// Copies the pages of a logical block at `offsets` to the same offsets of block `to`. The page `new`, if it is
-    /// among them, is the page that the host is writing, so it is programmed instead of copied.
+    /// Copies the pages of a logical block at `offsets` to the same offsets of block `to`. If the page `new` is among
+    /// them, the host is writing this page, so it is programmed instead of copied.
     pub fn gather(
         &mut self,
         block: u32,
@@ -154,8 +155,7 @@ impl Blocks {
     }
 
     /// Full merge: copies the newest version of each page of a logical block to a new block, and erases the data
-    /// block. If `new` is given, this page is the one that the host is writing, so it is programmed instead of
-    /// copied.
+    /// block. If `new` is given, the host is writing this page, so it is programmed instead of copied.
     pub fn merge_full(&mut self, block: u32, new: Option<u32>, ops: &mut Vec<FlashOp>) {
         self.counters.full_merges += 1;
         let n = self.store.pages_per_block();

@@ -24,13 +24,13 @@ own! {
     pub struct DftlSetup {
         /// Map entries that are cached for a chip
         cmt_entries: u32 = Kind::Count(1, u32::MAX - 1), "for 1/32 of its pages", "D-47";
-        /// Entries of the cache in its protected segment; 0 makes the cache LRU
+        /// Maximum number of entries in the protected segment of the cache; 0 makes the cache LRU
         protected_entries: u32 = Kind::Count(0, u32::MAX - 1), "half", "D-47";
         /// Map entries of a translation page
         entries_per_translation_page: u32 = Kind::Count(1, 1 << 18), "4 bytes each fill a page", "DFTL";
-        /// Dirty entries of a translation page that is written go with it
+        /// When a translation page is written, all its dirty map entries are written with it
         batching: bool = Kind::Bool, "true", "DFTL";
-        /// A chip collects when no more blocks than this are free
+        /// A chip collects when at most this number of blocks is free
         low_blocks: u32 = Kind::Count(2, u32::MAX - 1), "5 % of them, at most half of the spare ones", "5 % as GCaR and Harmonia; D-48";
     }
 }
@@ -41,7 +41,8 @@ impl DftlSetup {
         logical_pages.div_ceil(self.entries_per_translation_page)
     }
 
-    /// Returns the largest number of blocks that collection can keep free if every page is live.
+    /// Returns the largest number of blocks that collection can keep free if every page is live; `None` if the chip
+    /// has too few blocks for DFTL.
     fn low_max(&self, chip: &Chip) -> Option<u32> {
         let room = u64::from(chip.blocks).checked_sub(self.blocks_min(chip))?;
         Some(room as u32 + 2)
@@ -153,7 +154,7 @@ const ENTRY: Entry = Entry {
 };
 
 /// Minimum number of free blocks at the start of an access. The access may open one data block and one translation
-/// block. One more free block remains for the collection that follows.
+/// block. The third free block remains for the collection that follows.
 const FREE_MIN: u32 = 3;
 
 /// The open block for one kind of pages. A full block may be collected although it is still the open one.
@@ -318,8 +319,8 @@ impl Dftl {
         has_room || self.data.blocks < self.data_blocks_max
     }
 
-    /// Collects until there is room for one data page and for the map writes that it may cause. Returns whether there
-    /// is.
+    /// Collects until there is room for one data page and for the map writes that it may cause. Returns false if such
+    /// room cannot be made.
     fn make_room(&mut self, ops: &mut Vec<FlashOp>) -> bool {
         while self.store.free_blocks() <= self.low_blocks || !self.can_write_data() {
             if !self.collect(ops) {
@@ -329,11 +330,11 @@ impl Dftl {
         true
     }
 
-    /// Collects one block if that frees at least a page. Returns whether it did.
+    /// Collects one block. Returns false if no block can be collected, or if no block would gain a page.
     fn collect(&mut self, ops: &mut Vec<FlashOp>) -> bool {
         let free = self.store.free_blocks();
-        // A collection of a data block may open one block of each kind. A collection of a translation block opens at
-        // most one.
+        // A collection of a data block may open two blocks, one for data and one for translation pages. A collection
+        // of a translation block opens at most one block.
         let mut victim = self.store.victim();
         if free < 2 && victim.is_some_and(|victim| !self.is_translation[victim as usize]) {
             victim = self
@@ -471,12 +472,12 @@ impl Dftl {
         prefetch(&self.stored, page as usize);
     }
 
-    /// Returns how much can be written before the next collection.
+    /// Returns how many pages and blocks can be written before the next collection.
     pub(super) fn outlook(&self) -> Outlook {
         let n = self.store.pages_per_block();
         let (free, low) = (self.store.free_blocks(), self.low_blocks);
         let open_pages = n - self.data.next;
-        // Blocks can be opened without a collection as long as more than `low` blocks are free before each is opened.
+        // A block can be opened without a collection if more than `low` blocks are free before it is opened.
         let begun = match free.checked_sub(low + 1) {
             Some(blocks) => u64::from(blocks) * u64::from(n) + 1,
             None => 0,

@@ -137,7 +137,7 @@ impl Fast {
         self.blocks.prefetch(page);
     }
 
-    /// Returns how much can be written before the next merge.
+    /// Returns how many pages and log blocks the host can write before the next merge.
     pub(super) fn outlook(&self) -> Outlook {
         let random = &self.random;
         let n = self.store().pages_per_block();

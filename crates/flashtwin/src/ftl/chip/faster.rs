@@ -91,7 +91,7 @@ const ENTRY: Entry = Entry {
     },
 };
 
-/// Blocks of the isolation area that progressive merging keeps free.
+/// Progressive merging begins when the isolation area can take at most this number of further blocks.
 const RESERVED: u32 = 2;
 
 /// Number of consecutive pages from which on writes count as a sequential stream.
@@ -117,8 +117,8 @@ pub struct Faster {
 /// newest one is full. The schedule assumes that the newest block fills as fast as the previous one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
-    /// Number of log writes while the previous isolation block was filled. `since_block` counts them for the present
-    /// block.
+    /// Number of pages written to the log while the previous isolation block was filled. `since_block` is this number
+    /// for the present isolation block.
     writes_per_block: u32,
     since_block: u32,
     /// Log writes since the last merge step.
@@ -283,7 +283,7 @@ impl Faster {
         }
     }
 
-    /// Counts consecutive pages; returns whether they are a sequential stream.
+    /// Counts consecutive pages. Returns whether the last pages, up to and including `page`, are a sequential stream.
     fn finds_stream(&mut self, page: u32) -> bool {
         self.run = if page == self.last.wrapping_add(1) {
             self.run.saturating_add(1)
@@ -302,7 +302,7 @@ impl Faster {
         self.blocks.prefetch(page);
     }
 
-    /// Returns how much can be written before the next merge or reclaim.
+    /// Returns how many pages and log blocks the host can write before the next merge or reclaim.
     pub(super) fn outlook(&self) -> Outlook {
         let random = &self.random;
         let n = self.store().pages_per_block();

@@ -1,10 +1,10 @@
-//! Queries about a chip's translation layer: how much can be written before a collection or merge, and the state of
-//! its blocks.
+//! Queries about a chip's translation layer: how many pages and blocks can be written before a collection or merge,
+//! and the state of its blocks.
 
 use super::store::Store;
 use super::{dispatch, each, layers, ChipFtl, Ftl};
 
-/// Amount that can be written before a chip must collect or merge.
+/// Numbers of pages and blocks that can be written before a chip must collect or merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outlook {
     /// Number of free blocks. For a layer with logs: number of log blocks that can be opened before one must be
@@ -14,7 +14,7 @@ pub(crate) struct Outlook {
     pub trigger_blocks: u32,
     /// Free pages of the open block.
     pub open_pages: u32,
-    /// Number of host writes before the next collection or merge, provided that no sequential stream ends before.
+    /// Number of host writes before the next collection or merge, provided that no sequential stream ends before it.
     pub writes: u64,
 }
 
@@ -34,7 +34,7 @@ impl Ftl {
         each!(self, ftl => ftl.store())
     }
 
-    /// Returns how much can be written before the next collection or merge.
+    /// Returns how many pages and blocks can be written before the next collection or merge.
     #[inline]
     pub(crate) fn outlook(&self) -> Outlook {
         each!(self, ftl => ftl.outlook())

@@ -43,7 +43,7 @@ impl Sequential {
             .is_some_and(|open| open.owner == block && offset < open.count)
     }
 
-    /// Writes the page to the SW block if rules 2 and 3 of FAST permit that. Returns whether it did.
+    /// Writes the page to the SW block if rules 2 and 3 of FAST permit that. Returns whether the page was written.
     pub fn write(&mut self, blocks: &mut Blocks, page: u32, ops: &mut Vec<FlashOp>) -> bool {
         let (block, offset) = blocks.split(page);
         if offset == 0 {

@@ -34,7 +34,8 @@ impl fmt::Display for SetupError {
 impl std::error::Error for SetupError {}
 
 impl SetupError {
-    /// Returns the invalid parameter if it is one of the layer's own.
+    /// Returns the invalid parameter if it belongs to the translation layer; `None` if the geometry or the layer is
+    /// invalid.
     pub(crate) fn parameter(&self) -> Option<&str> {
         let (name, _) = self.0.split_once(':')?;
         let is_geometry = ["blocks", "pages_per_block", "logical_pages", "ftl"].contains(&name);
@@ -68,18 +69,20 @@ pub(super) trait Own: Sized {
     /// Returns the default parameters for a chip.
     fn new(chip: &Chip) -> Self;
 
-    /// Recomputes the parameters that depend on others. Those that the user has set are not changed.
+    /// Recomputes the parameters whose defaults depend on other parameters. Parameters that the user has set are not
+    /// changed.
     fn follow(&mut self, _chip: &Chip, _is_given: &dyn Fn(&str) -> bool) {}
 
-    /// Returns the number of page writes after which nothing of an older state is left. This is the number of all
-    /// pages, or of the pages of the logs.
+    /// Returns the number of page writes that replace an older state completely: the number of all pages, or of the
+    /// pages of the logs.
     fn turn_pages(&self, chip: &Chip) -> u64;
 
     /// Returns the number of blocks that the chip needs under any load: for its data, for its logs or translation
     /// pages, and for merges and collections.
     fn blocks_min(&self, chip: &Chip) -> u64;
 
-    /// Checks the parameters beyond their ranges. An error has the parameter, a colon and the valid values.
+    /// Checks the conditions on the parameters that their ranges do not express. The error consists of the parameter,
+    /// a colon and the valid values.
     fn check(&self, _chip: &Chip) -> Result<(), String> {
         Ok(())
     }
@@ -244,8 +247,8 @@ impl Setup {
         }
     }
 
-    /// Returns the number of page writes after which nothing of an older state is left. This is the number of all
-    /// pages, or of the pages of the logs.
+    /// Returns the number of page writes that replace an older state completely: the number of all pages, or of the
+    /// pages of the logs.
     pub(crate) fn turn_pages(&self) -> u64 {
         self.kind.turn_pages(&self.chip())
     }
@@ -273,7 +276,7 @@ impl Setup {
                 "pages_per_block: found {n}; must be from 2 to {PAGES_PER_BLOCK_MAX}"
             ));
         }
-        // Pages and translation pages share one range of 32-bit numbers, two of which are reserved.
+        // Data pages and translation pages share one range of 32-bit numbers, two of which are reserved.
         if u64::from(self.blocks) * u64::from(n) > 1 << 31 {
             return wrong(format!(
                 "blocks: {} blocks of {n} pages; at most {} pages can be numbered",

@@ -85,7 +85,7 @@ impl Store {
         write_list(out, self.free.iter().copied())
     }
 
-    /// Reads a state into a new store. The contents of pages must be below `tags_end`. After that, no block is
+    /// Reads a state into a new store. The contents of pages must be below `tags_end`. After loading, no block is
     /// sealed.
     pub fn load(&mut self, tags_end: u32, input: &mut dyn Read) -> Result<(), StateError> {
         read_u32(input, &mut self.tags)?;
@@ -193,7 +193,8 @@ impl Store {
         victim
     }
 
-    /// Returns the block with the fewest live pages among those for which `may` returns true.
+    /// Returns the sealed block with the fewest live pages among those for which `may` returns true; `None` if no
+    /// such block has an invalid page.
     pub fn victim_among(&self, may: impl Fn(u32) -> bool) -> Option<u32> {
         let (mut best, mut least) = (None, self.pages_per_block as u16);
         for (block, &tally) in self.tallies.iter().enumerate() {
@@ -248,7 +249,8 @@ impl Store {
         let tally = &mut self.tallies[block as usize];
         *tally += 1;
         if *tally < OPEN {
-            // This is the last page of its block, which was sealed when the page was taken.
+            // The block is sealed already, because this is its last page: a block is sealed when its last page is
+            // taken.
             self.find_least(block);
         }
     }

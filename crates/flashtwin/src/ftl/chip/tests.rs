@@ -151,7 +151,8 @@ fn a_loaded_state_continues_as_the_saved_one() {
     }
 }
 
-/// A state with changed bytes is refused, or works. It never causes a panic, even with all assertions enabled.
+/// A state with changed bytes is either refused or loaded. A loaded one never causes a panic, even with all
+/// assertions enabled.
 #[test]
 fn a_damaged_state_is_refused_or_works() {
     let (mut refused, mut taken) = (0, 0);

@@ -2,8 +2,8 @@
 //! table below.
 //!
 //! Every sealed block is a candidate, even one without invalid pages. If a rule chooses such a block, all its pages
-//! are moved, as published. A rule compares all candidates each time a block is collected; `tie` decides between
-//! equal ones.
+//! are moved, as published. A rule compares all candidates each time a block is collected. `tie` decides between
+//! candidates that the rule ranks equally.
 //!
 //! A rule has no state of its own: random numbers are seeded with a number that depends on what the pool has written.
 //! A device that was saved and loaded therefore makes the same choices as one that was not.
@@ -105,8 +105,9 @@ pub(crate) fn victim(ftl: &PageMap, pool: u32, of: Victims, tie: Tie) -> Option<
     of.choose(&pool).map(|chosen| (chosen.bit, chosen.live))
 }
 
-/// Prefetches data for the next collection from now on, `pages` pages at a time. If `maps`, map entries are
-/// prefetched, too. Does nothing unless the rule is greedy, since only its next victim is found in a few steps.
+/// Enables the prefetch of data for the next collection: of `pages` pages of the block that will probably be
+/// collected. If `maps`, the map entries of these pages are prefetched, too. Does nothing unless the rule is greedy,
+/// since only the next victim of the greedy rule is found in a few steps.
 pub(crate) fn foresee(ftl: &mut PageMap, of: Victims, tie: Tie, pages: u32, maps: bool) {
     if let Victims::Greedy(_) = of {
         let last = tie == Tie::Highest;
@@ -153,7 +154,8 @@ pub(crate) trait Pool {
         (0..self.places()).filter_map(|place| self.candidate(place))
     }
 
-    /// Returns the best candidate. `better` returns whether its first argument is better than the second.
+    /// Returns the candidate that is better than all others; of equals, `tie` decides. `better` returns whether its
+    /// first argument is better than its second.
     fn best(
         &self,
         better: impl Fn(&Self::Candidate, &Self::Candidate) -> bool,
@@ -259,7 +261,7 @@ impl<'a> Pool for Blocks<'a> {
         self.ftl.position_hash(self.pool)
     }
 
-    /// Finds the block by the lowest tallies, which the page map keeps, without comparing all blocks.
+    /// Uses the lowest tallies, which the page map keeps up to date, instead of a comparison of all blocks.
     #[inline]
     fn fewest_live(&self) -> Option<Block<'a>> {
         let last = self.tie == Tie::Highest;

@@ -11,7 +11,7 @@ use crate::array::table::NONE;
 use crate::request::Op;
 use crate::units::Lpn;
 
-/// Consecutive pages of a request, at one place of a row.
+/// Consecutive pages of a request to a member; all of them are at one place of one row.
 struct Pages {
     stripe: Stripe,
     place: u32,
@@ -48,8 +48,8 @@ pub(super) fn due(io: &mut Io, jobs: &mut Jobs, clock: &mut Clock) {
     }
 }
 
-/// Returns the next consecutive pages that are not hedged yet, starting at an operation, and the operation after
-/// them.
+/// Returns the next consecutive pages that are not hedged yet, from the operation `first` on, and the operation after
+/// these pages.
 fn pages_from(io: &Io, first: u32) -> (Pages, u32) {
     let layout = &io.layout;
     let (stripe, place) = layout.stripe_of(io.ops.get(first).lpn);
@@ -77,7 +77,7 @@ fn pages_from(io: &Io, first: u32) -> (Pages, u32) {
     (pages, at)
 }
 
-/// Reads pages also from members other than `member`, if that is possible.
+/// Reads pages also from members other than `member`, if other members can provide them.
 fn hedge_pages(io: &mut Io, jobs: &mut Jobs, member: usize, pages: &Pages, clock: &mut Clock) {
     let &Pages {
         stripe,

@@ -33,8 +33,8 @@ fn holder(array: &Array) -> usize {
     array.backend.io.layout.spot(Lpn(0)).member
 }
 
-/// Returns the duration of a read of the first two pages. If `collects`, their member begins to collect at the same
-/// time.
+/// Returns the duration of a read of the first two pages, and the counters of the array. If `collects`, the member of
+/// the pages begins to collect at the start of the read.
 fn read(seed: u64, level: &str, after_us: Option<&str>, collects: bool) -> (Time, RaidStats) {
     let mut set = vec![("array.chunk", "8 KiB")];
     set.extend(after_us.map(|_| ("array.reads", "hedged")));

@@ -38,7 +38,7 @@ pub(crate) enum State {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment {
     pub state: State,
-    /// Number of places with the newest contents of their logical page.
+    /// Number of places of the segment that have the newest contents of their logical page.
     pub valid: u32,
     /// Number of pages being written.
     pub writing: u32,
@@ -68,8 +68,8 @@ pub(crate) struct Group {
     pub cursor: u32,
     /// Number of segments being trimmed.
     pub trimming: u32,
-    /// Whether a segment may have become a candidate for collection since the group was last examined, because it has
-    /// lost valid pages.
+    /// Whether the group may have a new candidate for collection: a segment has lost valid pages since the group was
+    /// last examined.
     look: bool,
 }
 
@@ -115,8 +115,7 @@ pub(crate) struct Volume {
     by_data: Divider,
     by_stripe: Divider,
     by_segments: Divider,
-    /// For each page, its place. `pages` has, for each place, its page if the place has the newest contents of the
-    /// page.
+    /// For each page, its place. `pages` has, for each place, the page whose newest contents are there, or [`NONE`].
     pub map: Vec<u32>,
     pub pages: Vec<u32>,
     /// Places being written, as bits.
@@ -125,7 +124,7 @@ pub(crate) struct Volume {
     pub groups: Vec<Group>,
     /// The group that takes the host's writes.
     pub front: u32,
-    /// Number of free segments for which the other groups collect.
+    /// Number of free segments up to which the groups other than the front group collect.
     target: usize,
     /// A segment with at most this number of valid pages is collected even if a host write does not need the room.
     worth: u32,
@@ -149,7 +148,7 @@ impl Volume {
         };
         let segments = shape.groups * shape.segments;
         let places = segments as usize * shape.data as usize;
-        // Only a segment with more than half the mean number of invalid pages is worth the moves.
+        // A segment is worth the moves only if its number of invalid pages is above half the mean over all segments.
         let half_spare = u64::from(shape.data) * u64::from(spare) / u64::from(2 * shape.segments);
         Some(Volume {
             layout: Layout::new(Level::Raid5, spec.rotation, shape.members, spec.chunk_pages),
@@ -182,7 +181,7 @@ impl Volume {
         self.by_segments.div(segment)
     }
 
-    /// Returns the members of a segment's group, and the segment's first page on each.
+    /// Returns the members of the segment's group, and the first page of the segment on each of these members.
     pub fn extent(&self, segment: u32) -> (std::ops::Range<usize>, u32) {
         let (group, number) = self.by_segments.div_rem(segment);
         let first = (group * self.shape.members) as usize;
@@ -190,7 +189,7 @@ impl Volume {
         (members, number * self.shape.pages)
     }
 
-    /// Returns the first member of the group, the page stripe, and the place within the stripe.
+    /// Returns the first member of the place's group, the page stripe, and the place within the stripe.
     fn stripe_of(&self, place: u32) -> (usize, Stripe, u32) {
         let (segment, k) = self.by_data.div_rem(place);
         let (stripe, within) = self.by_stripe.div_rem(k);
@@ -198,7 +197,7 @@ impl Volume {
         (members.start, Stripe(first + stripe), within)
     }
 
-    /// Returns the member and its page for a place.
+    /// Returns the location of a place: the member, and the page on this member.
     #[inline]
     pub fn spot(&self, place: u32) -> Spot {
         let (first, stripe, within) = self.stripe_of(place);
@@ -208,7 +207,7 @@ impl Volume {
         }
     }
 
-    /// Returns the location of a stripe's parity, if the place is the last of the stripe.
+    /// Returns the location of the stripe's parity if the place is the last of the stripe; otherwise `None`.
     pub fn parity_after(&self, place: u32) -> Option<Spot> {
         let (first, stripe, within) = self.stripe_of(place);
         (within + 2 == self.shape.members).then(|| Spot {
@@ -295,7 +294,8 @@ impl Volume {
             let (front, groups) = (self.front, self.shape.groups);
             let others = (1..groups).map(|step| (front + step) % groups);
             let with_room = others.filter(|&group| self.has_room(group));
-            // `max_by_key` returns the last of several equal groups. The reversed order makes this the first one.
+            // `max_by_key` returns the last of several groups with equally many free segments. In the reversed order,
+            // this is the first group.
             self.front = with_room
                 .rev()
                 .max_by_key(|&group| self.groups[group as usize].free.len())?;
@@ -367,7 +367,7 @@ impl Volume {
         if g.victim != NONE {
             return true;
         }
-        // Segments that are being trimmed are not free yet.
+        // A group without a free segment waits: segments that are being trimmed are not free yet.
         if g.free.len() < RESERVE || !needed && !g.look {
             return false;
         }
@@ -400,7 +400,7 @@ impl Volume {
         }
     }
 
-    /// Returns the next valid page of a group's victim.
+    /// Returns the next valid page of a group's victim, as its place; `None` if the victim has no more valid pages.
     pub fn next_to_move(&mut self, group: u32) -> Option<u32> {
         let g = &mut self.groups[group as usize];
         if g.victim == NONE {

@@ -163,7 +163,8 @@ impl Volume {
         Ok(())
     }
 
-    /// Checks that a group can continue: it must have a free segment, or room for the valid pages of its victim.
+    /// Checks that a group can continue to collect: it must have a free segment, or its open segment must have room
+    /// for the valid pages of its victim.
     fn check_room(&self, group: u32) -> Result<(), StateError> {
         let g = &self.groups[group as usize];
         let rest = match g.open {

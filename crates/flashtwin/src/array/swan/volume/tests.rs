@@ -128,7 +128,8 @@ fn drive(
     moved
 }
 
-/// A volume that is completely written can still be written, even with the smallest room that is permitted.
+/// Even with the smallest permitted number of spare segments, a volume that is completely written can still be
+/// written.
 #[test]
 fn full_volume_makes_progress() {
     for seed in crate::seeds(3) {
@@ -161,7 +162,8 @@ fn full_volume_makes_progress() {
                     rng.below(exported.into()) as u32
                 });
                 assert!(moved > u64::from(exported), "{moved}");
-                // Only pages of one group are overwritten, so all invalid pages are in the front group.
+                // Only the first 9 pages are overwritten, all of one group, so all invalid pages are in the front
+                // group.
                 drive(&mut v, seed, 3 * exported, depth, || rng.below(9) as u32);
                 let mut state = Vec::new();
                 v.save(&mut state).unwrap();
