@@ -53,9 +53,9 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
          evicted; it stays on the clock as an uncached page if it is in its test period. If the \
          bit is set, it is cleared, and the page moves to the head. It becomes hot if it was in \
          its test period (HAND_hot runs); otherwise it stays cold and starts a new test period.",
-        "HAND_hot runs while the hot pages exceed C minus the target of cold pages. It clears \
-         bits that are set; a hot page whose bit is clear becomes cold. The test periods of the \
-         cold pages that it passes end.",
+        "HAND_hot runs while the hot pages exceed C minus the target of cold pages. It clears bits \
+         that are set; a hot page whose bit is clear becomes cold. When HAND_hot passes a cold \
+         page, the test period of this page ends.",
         "HAND_test ends test periods while the clock has more than C uncached pages. An uncached \
          page whose test period ends is removed from the clock.",
         "The target of cold pages starts at `cold_min`. It grows by 1 for each page accessed in \

@@ -55,8 +55,8 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
          segment; if that is then too large, its least recent page moves to probation.",
         "Victim, if the window is full: the least recent page of the window is compared with the \
          least recent page of probation (of the protected segment, if probation is empty). The \
-         one with the smaller count is evicted; if the counts are equal, the window's page. If \
-         the other page is evicted, the window's page moves to probation.",
+         page with the smaller count is evicted; if the counts are equal, the window's page is \
+         evicted. If the window's page is not evicted, it moves to probation.",
         "As long as the buffer has room, pages move from the window to probation without a \
          comparison.",
     ],
