@@ -64,7 +64,7 @@ parameters! {
 pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: "cbm",
     title: "CBM",
-    line: "A write buffer with a page region and a block region that cooperates with a read \
+    line: "A write buffer that has a page region and a block region, and cooperates with a read \
                 cache.",
     family: Family::Blocks,
     source: source(

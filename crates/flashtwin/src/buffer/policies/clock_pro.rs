@@ -48,7 +48,7 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
         "One clock has hot pages, cold pages, and uncached pages in their test period. Each \
          cached page has a reference bit, which a hit sets. The list head is behind HAND_hot.",
         "Miss: the page is cold, in its test period, and enters at the head. If the page is still \
-         on the clock, it becomes hot instead, and HAND_hot runs.",
+         on the clock as an uncached page, it becomes hot instead, and HAND_hot runs.",
         "Victim: HAND_cold goes from one cold page to the next. If the bit is clear, the page is \
          evicted; it stays on the clock as an uncached page if it is in its test period. If the \
          bit is set, it is cleared, and the page moves to the head. It becomes hot if it was in \
@@ -61,7 +61,8 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
         "The target of cold pages starts at `cold_min`. It grows by 1 for each page accessed in \
          its test period. It shrinks by 1, but not below `cold_min`, for each test period that \
          ends without an access.",
-        "Until the first eviction, pages are hot as long as there are not too many hot pages.",
+        "Until the first eviction, new pages are hot while the number of hot pages is less than C \
+             minus the target of cold pages.",
     ],
     drawing: "
        HAND_hot

@@ -62,8 +62,8 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
              (pages x age), with the age in page accesses; of several, the block of the list named \
              first. The block that the request is filling is the victim only if it is the only \
              one.",
-        "Together with a victim from DRL, the block from which it was divided is evicted, if \
-             that is still in IRL.",
+        "Together with a victim from DRL, the block from which the victim was divided is evicted, \
+             if this block is still in IRL.",
     ],
     drawing: "
 write request -> IRL [ {20}  {16,17}  {8,10,11} ]   tail with the least
