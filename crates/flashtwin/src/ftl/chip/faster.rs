@@ -81,8 +81,8 @@ const ENTRY: Entry = Entry {
          only marked, and stays in the log for another turn.",
         "With `refinements`, if less than half of a block's pages are newest versions, all of \
          these are copied to the head, marked or not.",
-        "With `refinements`, the fifth of consecutive pages starts the SW block, after copies of \
-         the pages that precede it in its logical block.",
+        "With `refinements`, the fifth of consecutive pages starts an SW block. The pages that \
+         precede it in its logical block are first copied to the SW block.",
     ],
     parameters: FasterSetup::ROWS,
     state: "The SW block with its owner, the RW blocks and the isolation blocks, oldest first; \
