@@ -17,7 +17,7 @@ from ._policies import Choice, PolicyLike, read_choices
 from ._support import terminal, words
 from ._support.watch import OnProgress, Task, run_all
 from .errors import FlashtwinError, Interrupted
-from .hit_ratios import capacity_in_pages, open_finite
+from .hit_ratios import capacity_in_pages, check_capacities, open_finite
 from .traces import TraceOptions
 from .workloads import WorkloadLike, source
 
@@ -239,7 +239,7 @@ def _or_dash(form: Callable[[float], str], value: float | None) -> str:
 def curve(
     workload: WorkloadLike,
     policies: Sequence[PolicyLike] = ("lru",),
-    sizes: int | Sequence[int] | Literal["all"] = SIZES,
+    sizes: int | Sequence[int | str] | Literal["all"] = SIZES,
     *,
     sample: float | None = None,
     page_bytes: int = 4096,
@@ -258,7 +258,8 @@ def curve(
         workload: as for `run`.
         policies: as for `hits`.
         sizes: number of sizes, whose ratios are equal, up to the number of distinct pages of the workload; or
-            a list of sizes in pages; or "all" for every size up to that number (LRU only).
+            a list of sizes in pages, or as shares of that number such as "10%"; or "all" for every size up to
+            that number (LRU only).
         sample: fraction of the pages to follow, chosen by hash. LRU is then estimated by SHARDS, other
             policies by miniature simulation. None: all pages.
         page_bytes: size of a page in bytes.
@@ -349,7 +350,7 @@ def _in_one_pass(choice: Choice) -> bool:
     return choice.name == "lru"
 
 
-def _check(choices: Sequence[Choice], sizes: int | Sequence[int] | str, sample: float | None) -> None:
+def _check(choices: Sequence[Choice], sizes: int | Sequence[int | str] | str, sample: float | None) -> None:
     if sample is not None and not 0 < sample <= 1:
         raise FlashtwinError(f"sample: {sample}: give a share above 0 and up to 1, as in 0.01")
     if isinstance(sizes, str):
@@ -367,9 +368,11 @@ def _check(choices: Sequence[Choice], sizes: int | Sequence[int] | str, sample: 
             raise FlashtwinError(f"sizes: {sizes}: give a number of sizes from 1 to 1000, or a list of sizes")
     elif not sizes:
         raise FlashtwinError("sizes: none given; give one or more, as in [256, 8192]")
+    else:
+        check_capacities("sizes", sizes)
 
 
-def _capacities(sizes: int | Sequence[int] | str, pages: int) -> list[int]:
+def _capacities(sizes: int | Sequence[int | str] | str, pages: int) -> list[int]:
     """Return the sizes in pages, in ascending order."""
     last = max(pages, 1)
     if isinstance(sizes, str):
@@ -382,7 +385,7 @@ def _capacities(sizes: int | Sequence[int] | str, pages: int) -> list[int]:
             if sizes > 1
             else [last]
         )
-    return sorted({capacity_in_pages("sizes", each) for each in sizes})
+    return sorted({capacity_in_pages(each, pages) for each in sizes})
 
 
 def _difference(lru: _core.LruHits, exact: _core.LruHits) -> tuple[float, float]:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Size in bytes of the device for which generated loads without a `range` are drawn.
 _RANGE_BYTES = 1 << 32
+#: Maximum size of a buffer in pages.
+PAGES_MAX = 1 << 26
 
 
 class HitRow(NamedTuple):
@@ -174,7 +176,7 @@ class HitTable:
 def hits(
     workload: WorkloadLike,
     policies: Sequence[PolicyLike],
-    capacities_pages: Sequence[int],
+    capacities_pages: Sequence[int | str],
     *,
     page_bytes: int = 4096,
     seed: int = 1,
@@ -193,7 +195,8 @@ def hits(
         workload: as for `run`.
         policies: names as for `run`, or classes of the user. "min" is Belady's optimum, the maximum number of
             hits that any policy can have.
-        capacities_pages: sizes of the buffer in pages.
+        capacities_pages: sizes of the buffer in pages, or as shares of the distinct pages of the workload,
+            such as "10%".
         page_bytes: size of a page in bytes.
         seed: seed of a generated load.
         requests_max: maximum number of requests.
@@ -206,11 +209,9 @@ def hits(
         Interrupted: on Ctrl-C; its `partial` has the counts so far, or None.
     """
     choices = read_choices(policies)
-    capacities = [capacity_in_pages("capacities_pages", pages) for pages in capacities_pages]
-    if not capacities:
+    check_capacities("capacities_pages", capacities_pages)
+    if not capacities_pages:
         raise FlashtwinError("capacities_pages: none given; give one or more, as in [256, 8192]")
-    if len({*capacities}) < len(capacities):
-        raise FlashtwinError("capacities_pages: the same one is given twice")
     if threads < 1:
         raise FlashtwinError(f"threads: {threads}: give 1 or more")
     opened = source(workload, trace_options)
@@ -219,6 +220,16 @@ def hits(
     total = requests.requests_total or opened.estimate_requests()
     # The workload is read on a separate thread. The first policies process it meanwhile.
     accesses = _core.Accesses.read(requests, page_bytes=page_bytes, requests_max=requests_max)
+    different = 0
+    if any(isinstance(each, str) for each in capacities_pages):
+        counting = Task("different pages", partial(_core.lru_curve, accesses), total)
+        (lru,), interrupted = run_all([counting], threads, progress)
+        if lru is None or interrupted:
+            raise Interrupted(None)
+        different = cast(_core.LruHits, lru).pages
+    capacities = [capacity_in_pages(each, different) for each in capacities_pages]
+    if len({*capacities}) < len(capacities):
+        raise FlashtwinError("capacities_pages: the same one is given twice")
     tasks = [
         Task(f"{choice.label} {pages} pages", partial(_count, accesses, choice, pages), total)
         for choice in choices
@@ -232,11 +243,21 @@ def hits(
     return table
 
 
-def capacity_in_pages(name: str, pages: int) -> int:
-    """Check and return the size of a buffer. `name` is the name of the argument, for messages."""
-    if not 1 <= pages < 1 << 32:
-        raise FlashtwinError(f"{name}: {pages}: give whole numbers from 1")
-    return pages
+def check_capacities(name: str, capacities: Sequence[int | str]) -> None:
+    """Check the sizes of a buffer, which are the argument called `name`."""
+    for each in capacities:
+        share = words.read_percent(each) if isinstance(each, str) else None
+        if isinstance(each, str) and not share:
+            raise FlashtwinError(f'{name}: {each!r}: give pages, or a share of the pages such as "10%"')
+        if not isinstance(each, str) and not 1 <= each <= PAGES_MAX:
+            raise FlashtwinError(f"{name}: {each}: give pages from 1 to {PAGES_MAX}")
+
+
+def capacity_in_pages(capacity: int | str, different: int) -> int:
+    """Return the size of a buffer in pages, at least one; a share is one of the `different` pages."""
+    if isinstance(capacity, int):
+        return capacity
+    return max(1, round((words.read_percent(capacity) or 0.0) * different))
 
 
 def open_finite(opened: Source, seed: int, requests_max: int | None) -> _core.Workload:

@@ -177,13 +177,14 @@ class Server:
         ask(self.control, "policy", name=name, set=settings)
 
     def set_keys(self, keys: Overrides) -> dict[str, str]:
-        """Change keys of the buffer's policy. Its other keys keep their values.
+        """Change keys of the buffer's policy and of garbage collection; other keys keep their values.
 
         Args:
-            keys: new values of keys, as in `{"buffer.window": 0.1}`.
+            keys: new values of keys of the policy, `gc.low_percent`, `gc.idle_percent` or `gc.preemptible`,
+                as in `{"buffer.window": 0.1}`.
 
         Returns:
-            All keys of the policy, with their values in TOML.
+            All keys that can change, with their values in TOML.
         """
         settings = {key: as_toml(value) for key, value in keys.items()}
         return ask(self.control, "set", keys=settings)

@@ -51,7 +51,12 @@ def test_health_is_in_the_units_of_nvme_and_lifetime_follows_from_it():
     assert drives == pytest.approx(life["host_tb_written"] * 1e12)
     at_this_rate = written / summary["span_s"] * life["years_at_this_rate"] * 365 * 86_400
     assert at_this_rate == pytest.approx(life["host_tb_written"] * 1e12)
-    assert "drive writes a day over 5 years" in repr(result)
+    shown = repr(result)
+    assert "drive writes a day over 5 years" in shown
+    assert life["years_at_this_rate"] < 1
+    assert f"5 years, {life['years_at_this_rate'] * 365:.3f} days at this rate" in shown
+    assert "requests on average" in shown
+    assert "Little" not in shown, "the same number, computed in another way"
     assert run().health["lifetime"] is None
 
 

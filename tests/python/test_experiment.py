@@ -22,6 +22,7 @@ EXPERIMENT = {"devices": ["demo"], "policies": ["lru", "gcar-lru"], "workloads":
         ('[parameters]\n"buffer.capcity" = ["1 MiB"]', (":4: parameters.buffer.capcity", '"capacity"')),
         ('[parameters]\nbuffer.capacity = ["1 MiB", "7 foo"]', (":4: parameters.buffer.capacity", "7 foo")),
         ('[parameters]\nbuffer.capacity = "1 MiB"', (":4: parameters.buffer.capacity", "list of values")),
+        ("[set]\ngc.low_percent = [3, 4]", (":4: set.gc.low_percent", "an axis of [parameters]")),
         ("[set]\n# a comment\ngeometry.chip = 4", (":5: set.geometry.chip", '"chips"')),
         ("[run]\nqueue_dept = 4", (":4: run.queue_dept", "did you mean queue_depth?")),
         ('[run]\nqueue_depth = "4"', (":4: run.queue_depth", "a whole number")),

@@ -6,6 +6,7 @@ import pytest
 
 import flashtwin
 from conftest import LOAD
+from flashtwin.hit_ratios import PAGES_MAX
 from test_cli import interrupt, wrong
 
 ONLINE = ["lru", "fifo", "arc", "s3-fifo", "sieve", "cflru:window=0.5"]
@@ -48,6 +49,20 @@ def test_requests_are_cut_into_pages_in_order(tmp_path):
     assert next(iter(flashtwin.hits(path, ["lru"], [8], requests_max=2))).accesses == 5
 
 
+def test_capacities_are_shares_of_the_different_pages(tmp_path, cli):
+    """A trace of 40 pages, each accessed twice in a row, which a pipe gives once."""
+    rows = [f"{'RW'[page % 2]},{page * 4096},4096" for page in range(40) for _ in range(2)]
+    path = lines(tmp_path, rows)
+    shares = flashtwin.hits(path, ["lru", "min"], ["0.1%", "10%", "50 %", 40])
+    assert shares.to_json() == flashtwin.hits(path, ["lru", "min"], [1, 4, 20, 40]).to_json()
+    drawn = flashtwin.curve(path, ["lru", "arc"], ["10%", "50%"])
+    assert drawn.capacities_pages == [4, 20]
+    command = "policy", "hits", "-", "--policies", "lru", "--capacity", "10%,16KiB", "--json"
+    assert "twice" in cli(*command, input=path.read_text()).stderr
+    result = cli(*command[:-2], "2.5%,200%", "--json", input=path.read_text())
+    assert [row["capacity_pages"] for row in json.loads(result.stdout)["rows"]] == [1, 80]
+
+
 def test_hits_equal_those_of_the_trace():
     text = "W1 R2 W3 R1 W4 R2"
     steps = flashtwin.trace_policy("lru", text, capacity=3)
@@ -78,8 +93,11 @@ def test_threads_change_nothing_and_the_forms_agree(tmp_path):
         ({"policies": ["lru:window=1"]}, "lru has no parameter window"),
         ({"capacities_pages": []}, "none given"),
         ({"capacities_pages": [0]}, "capacities_pages: 0"),
-        ({"capacities_pages": [1 << 31]}, "2147483648 pages: give 1 to"),
+        ({"capacities_pages": [PAGES_MAX + 1]}, f"{PAGES_MAX + 1}: give pages from 1 to {PAGES_MAX}"),
         ({"capacities_pages": [8, 8]}, "twice"),
+        ({"capacities_pages": [0]}, "0: give pages from 1 to"),
+        ({"capacities_pages": ["0.1"]}, "'0.1': give pages, or a share"),
+        ({"capacities_pages": ["0%"]}, "'0%': give pages, or a share"),
         ({"page_bytes": 1000}, "page_bytes: 1000: give a multiple of 512"),
         ({"threads": 0}, "threads: 0"),
         ({"workload": "zipf:write=0.8"}, "endless"),
@@ -90,6 +108,15 @@ def test_errors(changed, message):
     arguments = {"workload": LOAD, "policies": ["lru"], "capacities_pages": [64]} | changed
     with pytest.raises(flashtwin.FlashtwinError, match=message):
         flashtwin.hits(**arguments)
+
+
+def test_capacities_end_where_those_of_devices_do():
+    """The largest capacity is accepted, and the next one is refused by the core, too."""
+    assert flashtwin.hits("uniform:requests=1", ["fifo"], [PAGES_MAX])["fifo", PAGES_MAX].accesses == 1
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("flashtwin.hit_ratios.PAGES_MAX", PAGES_MAX + 1)
+        with pytest.raises(flashtwin.FlashtwinError, match=f"give 1 to {PAGES_MAX}"):
+            flashtwin.hits("uniform:requests=1", ["fifo"], [PAGES_MAX + 1])
 
 
 def test_an_address_beyond_the_last_page_is_an_error(tmp_path):
@@ -149,6 +176,8 @@ def test_the_command(cli, trace, tmp_path):
         (("--workload", LOAD), ["--capacity"]),
         (("--workload", LOAD, "--capacity", "1MiX"), ["--capacity 1MiX"]),
         (("--workload", LOAD, "--capacity", "1000"), ["--capacity 1000", "4096"]),
+        (("--workload", LOAD, "--capacity", "0.1"), ["--capacity 0.1", "as in 10%"]),
+        (("--workload", LOAD, "--capacity", "5000TiB"), ["--capacity 5000TiB: give at most 256 GiB"]),
         (("--workload", LOAD, "--capacity", "1MiB", "--policies", "lru,lru"), ["twice"]),
         (("--workload", LOAD, "--capacity", "1MiB", "--page-bytes", "0"), ["--capacity"]),
     ],

@@ -350,6 +350,17 @@ def test_flow_of_mqsim_without_a_cache_runs_without_a_buffer(tmp_path):
     assert "buffer=none" not in off[1]
 
 
+def test_replays_of_mqsim_are_passes(cli, tmp_path):
+    again = ("Relay_Count>1<", "Relay_Count>10<")
+    command = commands_of(tmp_path, again)[2]
+    assert "--repeat" not in commands_of(tmp_path)[2]
+    trace = tmp_path / "t.trace"
+    trace.write_text("".join(f"{1000 * i} 0 {16 * i} 16 0\n" for i in range(8)))
+    words = [word.replace("traces/tpcc-small.trace", str(trace)) for word in shlex.split(command)]
+    result = cli(*[word.replace("imported.toml", "demo") for word in words[1:]], "--json")
+    assert json.loads(result.stdout)["passes"]["passes"] == 10, result.stderr
+
+
 def test_flow_of_mqsim_ended_by_time_alone_gets_a_number_of_requests(tmp_path):
     assert "requests=100000" in commands_of(tmp_path, ("Generate>2000<", "Generate>0<"))[0]
 

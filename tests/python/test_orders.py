@@ -60,13 +60,12 @@ def test_the_policy_is_exchanged_under_clients(capsys):
         server.set_policy("cflru", set={"buffer.window": 16})
         changed = command(capsys, socket, "policy", "lfu", "--set", "buffer.count_max=8")
         assert changed == {"policy": "lfu"}
-        keys = {"buffer.count_max": "8", "buffer.mean_max": "2"}
+        keys = {"buffer.count_max": "8", "buffer.mean_max": "2", "gc.low_percent": "5"}
         assert command(capsys, socket, "set", "buffer.mean_max=2") == keys
         keys["buffer.count_max"] = "9"
         assert server.set_keys({"buffer.count_max": 9}) == keys
-        assert "of lfu: buffer.count_max, buffer.mean_max" in command(
-            capsys, socket, "set", "gc.low_percent=3"
-        )
+        refused = command(capsys, socket, "set", "geometry.chips=3")
+        assert "of lfu: buffer.count_max, buffer.mean_max), and gc.low_percent, gc.idle_percent" in refused
         assert "from 2 to" in command(capsys, socket, "set", "buffer.count_max=1")
         assert server.set_keys({}) == keys, "an error changes nothing"
         assert "give KEY=VALUE" in command(capsys, socket, "set", "buffer.count_max")
@@ -79,6 +78,36 @@ def test_the_policy_is_exchanged_under_clients(capsys):
         assert "blocks of their own" in command(capsys, socket, "policy", "cda-gc")
         lost = server.power_cut().lost
         assert 0 < len(lost) <= 128
+
+
+def test_gc_settings_change_under_clients(capsys, tmp_path):
+    small = {"geometry.chips": 4, "geometry.channels": 2, "geometry.blocks_per_plane": 64}
+    options = {"device": "nvme-tlc", "set": small, "store": tmp_path / "data"}
+    with serve(**options) as server, Connection(path_of(server)) as connection:
+        for page in range(64):
+            connection.write(page * PAGE, contents(page, 1))
+        erases = server.report().flash["erases"]
+        changed = command(capsys, path_of(server), "set", "gc.idle_percent=20", "gc.preemptible=true")
+        # Dies without work collect up to the new share at once.
+        wait_for(lambda: server.report().flash["erases"] > erases)
+        low = changed["gc.low_percent"]
+        assert changed == {"gc.idle_percent": "20", "gc.low_percent": low, "gc.preemptible": "true"}
+        both = {"gc.low_percent": 7, "buffer.window": 1}
+        with pytest.raises(flashtwin.FlashtwinError, match="lru has none"):
+            server.set_keys(both)
+        assert server.set_keys({}) == changed, "an error changes nothing"
+        with pytest.raises(flashtwin.FlashtwinError, match=r"below geometry\.reserve_percent"):
+            server.set_keys({"gc.low_percent": 60})
+        assert "of [gc], only gc.low_percent" in command(capsys, path_of(server), "set", "gc.victim=fifo")
+        assert server.set_keys({"gc.low_percent": 7})["gc.low_percent"] == "7"
+        assert connection.read(0, 64 * PAGE) == b"".join(contents(page, 1) for page in range(64))
+    # The next start has the settings of its device, and the flash as it was left.
+    with serve(**options) as server, Connection(path_of(server)) as connection:
+        assert server.set_keys({}) == {"gc.low_percent": low, "gc.preemptible": "false"}
+        assert connection.read(0, PAGE) == contents(0, 1)
+    small = {"member.geometry.blocks_per_plane": 20}
+    with serve(device="raid5-array", precondition="none", set=small) as server:
+        assert "members of an array" in command(capsys, path_of(server), "set", "gc.low_percent=3")
 
 
 def test_a_member_is_slow(capsys):

@@ -68,6 +68,11 @@ def test_heat_map_has_a_panel_for_each_policy_and_a_cell_for_each_point(two):
         assert len(axes.texts) == 6
     one = plot.heat(two, "all.mean_us", "buffer.capacity", "gc.low_percent", where={"policy": "lru"})
     assert len(one.axes) == 2  # with the colour bar
+    for chosen in ({}, {"over": "buffer.capacity"}, {"by": "gc.low_percent"}):
+        found = plot.heat(two, "all.mean_us", where={"policy": "lru"}, **chosen).axes[0]
+        assert (found.get_xlabel(), found.get_ylabel()) == ("buffer capacity", "gc low percent"), chosen
+    with pytest.raises(flashtwin.FlashtwinError, match="two axes that vary; of policy, set_buffer"):
+        plot.heat(two, "all.mean_us", where={"gc.low_percent": 4})
 
 
 def test_lines_have_a_panel_for_each_value_of_an_axis(two):
@@ -90,8 +95,8 @@ def test_bars_of_one_axis_differ_in_hatching(sweep):
 
 
 def test_heat_map_from_the_command_line(two, tmp_path, cli):
-    axes = ("--over", "buffer.capacity", "--by", "gc.low_percent")
-    result = cli("plot", "heat", two.directory, "--figure", "all.p99_us", *axes, "-o", tmp_path / "x.svg")
+    axes = ("--over", "buffer.capacity")
+    result = cli("plot", "heat", two.directory, "--figure", "all.p99_us", "-o", tmp_path / "x.svg")
     assert result.returncode == 0, result.stderr
     result = cli(
         "plot",
@@ -99,7 +104,7 @@ def test_heat_map_from_the_command_line(two, tmp_path, cli):
         two.directory,
         "--figure",
         "all.p99_us",
-        *axes[:2],
+        *axes,
         "--panels",
         "policy",
         "-o",
@@ -169,6 +174,14 @@ def test_bars_of_a_sweep_are_its_statistics(sweep):
     assert [text.get_text() for text in turned.get_xticklabels()] == POLICIES
     one = plot.bars(sweep, "all.mean_us", where={"buffer.capacity": "4 MiB"}).axes[0]
     assert [text.get_text() for text in one.get_xticklabels()] == POLICIES
+
+
+def test_sizes_of_hit_ratios_are_written_in_full():
+    """The axis is logarithmic, and no size is written as a power of ten."""
+    table = flashtwin.hits("zipf:requests=100", ["lru"], [16, 1 << 8, 1 << 24, 1 << 26])
+    axes = plot.hits(table).axes[0]
+    assert axes.get_xscale() == "log"
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["0.0625", "1", "65536", "262144"]
 
 
 def test_lines_of_a_sweep_stand_at_their_sizes_with_their_intervals(sweep):
@@ -244,7 +257,7 @@ def test_undrawable_results_are_reported(runs, sweep, tmp_path):
         (lambda: plot.bars(sweep, "all.mean_us", by="speed"), "its axes are device, policy"),
         (lambda: plot.bars(sweep, "all.mean_us", where={"policy": "arc"}), "never arc; its values are lru"),
         (lambda: plot.bars(sweep, "all.mean_us", by="policy", over="policy"), "both are policy"),
-        (lambda: plot.lines(sweep, "all.mean_us", "workload"), "set_buffer_capacity varies, too"),
+        (lambda: plot.lines(sweep, "all.mean_us", "workload"), "set_buffer_capacity varies, too.*--panels"),
         (lambda: plot.save(plot.cdf(runs), tmp_path / "a.doc"), "must end in one of"),
     ):
         with pytest.raises(flashtwin.FlashtwinError, match=message):

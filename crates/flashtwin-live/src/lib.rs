@@ -27,7 +27,7 @@ pub use crate::core::{Call, Core, Response, BATCH_PIECES};
 pub use crate::disturb::Disturbance;
 pub use crate::driver::Driver;
 pub use crate::error::{Failure, LiveError};
-pub use crate::orders::{Orders, PolicyKeys};
+pub use crate::orders::{LiveKeys, Orders};
 pub use crate::report::{CallCounts, FlashCounts, Lateness, Recent, Report, Responses};
 pub use crate::server::{Cut, Extent, InFlight, PreparedServer, Server};
 pub use crate::session::Session;

@@ -31,27 +31,71 @@ pub trait Orders {
     fn placement(&mut self) -> Option<&mut Placed> {
         None
     }
-    /// Changes keys of the buffer's policy. Returns all keys of the policy with their values. The present policy is
-    /// replaced by a new one of the same kind, as by [`Orders::set_policy`].
+    /// Returns the GC settings that can change.
+    fn gc_settings(&self) -> LiveKeys;
+    /// Checks changes of GC settings.
     ///
     /// # Errors
-    /// Fails if there is no buffer, if a key does not belong to its policy, or if a value is wrong.
-    fn set_keys(&mut self, changes: &[(&str, &str)]) -> Result<PolicyKeys, LiveError> {
-        let no_buffer =
-            || LiveError::Setting("the device has no buffer, whose policy has keys".into());
-        let buffer = self.buffer().ok_or_else(no_buffer)?;
-        let (name, settings) = (buffer.policy.name(), buffer.changed_settings(changes)?);
-        let settings: Vec<_> = settings
-            .iter()
+    /// Fails if a setting cannot change, or if a value is wrong.
+    fn may_set_gc(&self, settings: &[(&str, &str)]) -> Result<(), LiveError>;
+    /// Changes GC settings.
+    ///
+    /// # Errors
+    /// Fails as [`Orders::may_set_gc`] does.
+    fn set_gc(&mut self, settings: &[(&str, &str)]) -> Result<(), LiveError>;
+    /// Sets the GC settings to `start`, which [`Orders::gc_settings`] returned before; the state of the flash is saved for
+    /// a device with these.
+    ///
+    /// # Errors
+    /// Fails as [`Orders::may_set_gc`] does.
+    fn restore_gc(&mut self, start: &LiveKeys) -> Result<(), LiveError> {
+        let present = self.gc_settings();
+        if present == *start {
+            return Ok(());
+        }
+        let mut settings: Vec<_> = (start.iter())
             .map(|(key, value)| (*key, value.as_str()))
             .collect();
-        self.set_policy(&name, &settings)?;
-        Ok(self.buffer().ok_or_else(no_buffer)?.policy_settings())
+        for (key, _) in &present {
+            if start.iter().all(|(known, _)| known != key) {
+                settings.push((key, "none"));
+            }
+        }
+        self.set_gc(&settings)
+    }
+    /// Changes GC settings and keys of the buffer's policy, and returns all that can change with their values. A new
+    /// policy of that kind replaces the present one, as by [`Orders::set_policy`], if keys of the policy are given.
+    ///
+    /// # Errors
+    /// Fails if a key cannot change, or if a value is wrong; nothing is changed then.
+    fn set_keys(&mut self, changes: &[(&str, &str)]) -> Result<LiveKeys, LiveError> {
+        let (gc, of_policy): (Vec<_>, Vec<_>) =
+            (changes.iter().copied()).partition(|(key, _)| key.trim().starts_with("gc."));
+        self.may_set_gc(&gc)?;
+        if !of_policy.is_empty() {
+            let no_buffer =
+                || LiveError::Setting("the device has no buffer, whose policy has keys".into());
+            let buffer = self.buffer().ok_or_else(no_buffer)?;
+            let (name, settings) = (buffer.policy.name(), buffer.changed_settings(&of_policy)?);
+            let settings: Vec<_> = settings
+                .iter()
+                .map(|(key, value)| (*key, value.as_str()))
+                .collect();
+            self.set_policy(&name, &settings)?;
+        }
+        if !gc.is_empty() {
+            self.set_gc(&gc)?;
+        }
+        let mut keys = self
+            .buffer()
+            .map_or(LiveKeys::new(), Buffer::policy_settings);
+        keys.extend(self.gc_settings());
+        Ok(keys)
     }
 }
 
-/// Keys of a policy and their values in TOML.
-pub type PolicyKeys = Vec<(&'static str, String)>;
+/// LiveKeys that can change while a device runs, and their values in TOML.
+pub type LiveKeys = Vec<(&'static str, String)>;
 
 impl Orders for Ssd {
     fn placement(&mut self) -> Option<&mut Placed> {
@@ -72,6 +116,16 @@ impl Orders for Ssd {
     fn set_policy(&mut self, name: &str, settings: &[(&str, &str)]) -> Result<(), LiveError> {
         Ok(self.set_policy(name, settings)?)
     }
+    fn gc_settings(&self) -> LiveKeys {
+        self.gc_settings()
+    }
+    fn may_set_gc(&self, settings: &[(&str, &str)]) -> Result<(), LiveError> {
+        self.may_set_gc(settings)?;
+        Ok(())
+    }
+    fn set_gc(&mut self, settings: &[(&str, &str)]) -> Result<(), LiveError> {
+        Ok(self.set_gc(settings)?)
+    }
 }
 
 impl Orders for Array {
@@ -89,6 +143,21 @@ impl Orders for Array {
     }
     fn set_policy(&mut self, name: &str, settings: &[(&str, &str)]) -> Result<(), LiveError> {
         Ok(self.set_policy(name, settings)?)
+    }
+    fn gc_settings(&self) -> LiveKeys {
+        LiveKeys::new()
+    }
+    fn may_set_gc(&self, settings: &[(&str, &str)]) -> Result<(), LiveError> {
+        let Some((key, _)) = settings.first() else {
+            return Ok(());
+        };
+        let message = format!(
+            "{key}: the members of an array have their GC settings from their start; a restart takes any"
+        );
+        Err(LiveError::Setting(message))
+    }
+    fn set_gc(&mut self, settings: &[(&str, &str)]) -> Result<(), LiveError> {
+        self.may_set_gc(settings)
     }
 }
 

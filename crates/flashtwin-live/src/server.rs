@@ -24,7 +24,7 @@ use crate::settings::Kept;
 use crate::store::{Store, Stretch};
 use crate::undo::Undo;
 use crate::{
-    orders, twin, Driver, Failure, LiveError, Orders, PolicyKeys, Report, Session, Settings, Twin,
+    orders, twin, Driver, Failure, LiveError, LiveKeys, Orders, Report, Session, Settings, Twin,
 };
 
 /// Polling period while calls in flight complete.
@@ -69,6 +69,8 @@ pub struct Server {
     recording: Option<Arc<Recording>>,
     size_bytes: u64,
     settings: Settings,
+    /// GC settings with which the server was started.
+    gc: LiveKeys,
     /// Calls in flight.
     in_flight: AtomicUsize,
     /// Whether new calls are rejected.
@@ -220,7 +222,8 @@ impl PreparedServer {
     ///
     /// # Errors
     /// Fails if the report, the recording or a thread cannot be started.
-    pub fn start(self) -> Result<Server, LiveError> {
+    pub fn start(mut self) -> Result<Server, LiveError> {
+        let gc = (self.twin.orders()).map_or(LiveKeys::new(), |device| device.gc_settings());
         let durable = match self.store {
             Store::Sparse(_) => self.twin.durable(),
             // There is nothing that could be lost.
@@ -244,6 +247,7 @@ impl PreparedServer {
             recording: self.recording,
             size_bytes: self.size_bytes,
             settings: self.settings,
+            gc,
             in_flight: AtomicUsize::new(0),
             closed: AtomicBool::new(false),
         })
@@ -453,11 +457,12 @@ impl Server {
         self.order(|device| device.set_policy(name, settings))
     }
 
-    /// Changes keys of the buffer's policy ([`Orders::set_keys`]). Returns all keys of the policy with their values.
+    /// Changes GC settings and keys of the buffer's policy ([`Orders::set_keys`]); returns all keys that can
+    /// change, with their values.
     ///
     /// # Errors
-    /// Fails if the device has no buffer, or a key or value is wrong for its policy.
-    pub fn set_keys(&self, changes: &[(&str, &str)]) -> Result<PolicyKeys, LiveError> {
+    /// Fails if a key cannot change while the device runs, or if a value is wrong for it.
+    pub fn set_keys(&self, changes: &[(&str, &str)]) -> Result<LiveKeys, LiveError> {
         self.order(|device| device.set_keys(changes))
     }
 
@@ -593,6 +598,10 @@ impl Server {
         });
         // The report describes the state before the stop. It is written only after the state is saved.
         let report = unbroken("the last report was not made", || self.wanted_report());
+        if file.is_some() {
+            // A server that is broken reports so below.
+            drop(self.order(|device| device.restore_gc(&self.gc)));
+        }
         let stopped = unbroken("the device did not come to rest", || {
             self.driver.stop(|twin| {
                 let save = |path: &PathBuf| twin.save(&state_path(path), "flashtwin serve");

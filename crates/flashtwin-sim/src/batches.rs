@@ -19,7 +19,8 @@ const BATCHES: usize = 10;
 /// so that batches of the results differ little in length.
 const KEPT_MAX: usize = 8 * BATCHES;
 
-/// Mean number of requests that must lie above a percentile. With fewer, the percentile is not reported.
+/// Minimum of the number of requests in a batch that are expected above a percentile. If fewer are expected, the
+/// percentile is not reported.
 const BEYOND_MIN: f64 = 1.0;
 
 /// Batches collected during a run.

@@ -19,7 +19,7 @@ pub(crate) struct Books {
 struct Pages {
     /// Number of pages that can be programmed without an erase.
     free: u64,
-    /// Pages that blocks opened in SLC mode so far lack, compared with normal blocks; the sum over these blocks.
+    /// Sum of the pages that blocks had fewer than normal blocks, over all openings of blocks in SLC mode so far.
     lacked: u64,
 }
 

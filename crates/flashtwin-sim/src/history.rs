@@ -156,7 +156,7 @@ impl History {
         }
     }
 
-    /// Whether the window has ended in which the flash was last sampled.
+    /// Whether at least the length of a window has passed since the flash was last sampled.
     #[inline]
     pub(crate) fn wants_sample(&self, now: Time) -> bool {
         now >= self.sampled + self.window

@@ -124,8 +124,8 @@ impl Test {
         self.figures.push(("write_qd1_us", mean));
     }
 
-    /// Measures a reader beside a writer that syncs after every write. Each of the two has one request in flight. The
-    /// writer sends no flushes to a drive without volatile memory, as hosts do.
+    /// Measures a reader beside a writer that syncs after every write. Each of the two has one request in flight.
+    /// Like a host, the writer sends no flushes to a drive without volatile memory.
     fn beside(&mut self) {
         self.rest();
         let buffer = self.ssd.spec().buffer.as_ref();
@@ -188,7 +188,7 @@ impl Test {
             return;
         }
         self.ssd = Ssd::new(&spec);
-        // No idle time before the measured writes, because the drive would fold its SLC cache in it.
+        // The measured writes follow without idle time, in which the drive would fold its SLC cache.
         let span = self.run_after(before, 32, count, |_, i| request(Op::Write, i * LONG, LONG));
         self.figures.push((
             "write_cache_full_mbs",
@@ -200,7 +200,7 @@ impl Test {
         self.ssd = Ssd::new(&self.ssd.spec().clone());
         self.ssd.fill_steady(SEED);
         self.range = self.ssd.exported_bytes() / PAGE * PAGE;
-        // No idle time before the measured writes, because the drive would fold its SLC cache in it.
+        // The measured writes follow without idle time, in which the drive would fold its SLC cache.
         let before = AT_DEPTH_32 + cache_bytes(self.ssd.spec()) / PAGE;
         let span = self.run_after(before, 32, AT_DEPTH_32, Test::write);
         let rate = AT_DEPTH_32 as f64 / span.as_s();

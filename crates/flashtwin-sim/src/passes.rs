@@ -299,6 +299,11 @@ mod tests {
             missed(with_programs(&rising), None),
             Some("write amplification rose or fell")
         );
+        let falling: Vec<u64> = (0..40).map(|i| 20_600 - 15 * i).collect();
+        assert_eq!(
+            missed(with_programs(&falling), None),
+            Some("write amplification rose or fell")
+        );
         let mut idle = steady();
         let n = idle.samples.len();
         for sample in &mut idle.samples[n - 20..] {
@@ -310,27 +315,55 @@ mod tests {
         assert_eq!(missed(idle, None), Some("a pass wrote nothing"));
     }
 
-    /// If there are too many passes, every second sample is kept, beginning with the first one.
-    #[test]
-    fn many_passes_are_thinned_out_evenly() {
+    fn small() -> Ssd {
         let spec = DeviceSpec::with_overrides(
             flashtwin::spec::builtin("gcar").expect("it is built in"),
             "gcar",
             &[("geometry.blocks_per_plane", "64"), ("buffer", "none")],
         );
-        let mut ssd = Ssd::new(&spec.expect("a sound device"));
+        Ssd::new(&spec.expect("a sound device"))
+    }
+
+    /// Runs a pass that writes the first page; returns whether the run has had enough passes.
+    fn pass(
+        ssd: &mut Ssd,
+        observed: &mut Observed,
+        number: u64,
+        wanted: Option<DriveWrites>,
+    ) -> bool {
+        let write = Request {
+            arrival: ssd.now(),
+            op: Op::Write,
+            bytes: 4096,
+            ..Request::default()
+        };
+        ssd.submit(ssd.now(), &write, number)
+            .expect("its first page");
+        while ssd.step() {}
+        observed.note(ssd, number, wanted)
+    }
+
+    /// A run whose write amplification is not level ends at the maximum number of drive writes.
+    #[test]
+    fn runs_end_at_the_maximum() {
+        let mut ssd = small();
+        let mut observed = Observed::begin(&ssd, 0);
+        let wanted = DriveWrites {
+            least: 0.0,
+            most: 3.0 * 4096.0 / ssd.exported_bytes() as f64,
+        };
+        let ends = (1..=4).map(|number| pass(&mut ssd, &mut observed, number, Some(wanted)));
+        assert_eq!(ends.collect::<Vec<_>>(), [false, false, true, true]);
+    }
+
+    /// Of more passes than are kept, every second one is kept: the start, and samples of one distance.
+    #[test]
+    fn many_passes_are_thinned_out_evenly() {
+        let mut ssd = small();
         let mut observed = Observed::begin(&ssd, 0);
         let passes = 2 * KEPT as u64 + 3;
-        for pass in 1..=passes {
-            let write = Request {
-                arrival: ssd.now(),
-                op: Op::Write,
-                bytes: 4096,
-                ..Request::default()
-            };
-            ssd.submit(ssd.now(), &write, pass).expect("its first page");
-            while ssd.step() {}
-            observed.note(&ssd, pass, None);
+        for number in 1..=passes {
+            pass(&mut ssd, &mut observed, number, None);
         }
         assert!(observed.samples.len() <= KEPT + 1);
         for (i, sample) in observed.samples.iter().enumerate() {

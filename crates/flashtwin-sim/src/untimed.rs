@@ -276,8 +276,8 @@ impl Run<'_> {
                 return Err(UntimedError::TooShort { capacities: warm });
             }
             let after = self.report();
-            // A capacity counts only if at least half as many units were erased as the device has. Before, much of the
-            // flash has never been written, and write amplification is too low.
+            // A capacity of writes counts only if at least half as many units were erased during these writes as the
+            // device has. Before that, much of the flash has never been written, and write amplification is too low.
             let collects = after.erases - before.erases >= self.units() / 2;
             match after.write_amplification(&before).filter(|_| collects) {
                 Some(now) => recent.push(now),

@@ -26,7 +26,8 @@ const PARTS: usize = 5;
 /// Number of samples before the first examination, chosen so that each part of the last half has a whole number of
 /// samples.
 const SAMPLES: u64 = 2 * PARTS as u64;
-/// Largest difference of the hit ratio, or of pages programmed per accessed page, that is always negligible.
+/// Largest difference between parts of the run, in the hit ratio or in the pages programmed per accessed page, that
+/// always counts as level.
 const NEGLIGIBLE: f64 = 0.02;
 
 /// The warm-up of a run.
@@ -96,8 +97,8 @@ impl Warmup {
                  {SAMPLES} or more and a maximum that is not smaller"
             )));
         }
-        // The warm-up leaves as many requests to measure as a warm-up of `warmup_requests` would; without
-        // `requests_max`, half of the workload.
+        // The warm-up must leave as many requests to measure as a warm-up of `warmup_requests` would leave. Without
+        // `requests_max`, it must leave half of the workload.
         let measured = |all: u64| match config.requests_max {
             Some(max) => max.min(all).saturating_sub(first),
             None => all / 2,
@@ -167,8 +168,8 @@ impl Warmup {
     }
 }
 
-/// Returns the first measure that is not steady in the last half of the samples; `None` if all are steady. The buffer
-/// has `buffer_pages` pages.
+/// Returns a description of the first measure that is not steady in the last half of the samples; `None` if all are
+/// steady. The buffer has `buffer_pages` pages.
 fn missed(samples: &[Sample], buffer_pages: u64) -> Option<&'static str> {
     let half = samples.len() / 2;
     let start = samples[half];

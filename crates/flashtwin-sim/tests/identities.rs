@@ -173,8 +173,8 @@ fn gcar_without_gc_is_its_base_policy() {
 
 #[test]
 fn gcar_with_gc_differs_from_its_base_policy() {
-    // In general, the policies differ that the test above found to be equal. This test uses a tenth of the load. At the
-    // full load, every page is in flight and no policy has a choice.
+    // With GC, the policies that the test above finds equal must differ. This test uses a tenth of the request rate,
+    // because at the full rate every page is in flight, so that no policy has a choice.
     let slower = RunConfig {
         pacing: open(0.1),
         ..RunConfig::default()

@@ -227,8 +227,8 @@ fn the_steady_state_is_the_limit_of_random_writing() {
 
         let mut placed = Ssd::new(&spec);
         placed.fill_steady(22);
-        // The first overwrite shows that the state does not start off the steady value; five more show that it does not
-        // drift.
+        // The first overwrite shows that write amplification has its steady value from the beginning. Five more show
+        // that it keeps this value.
         for overwrites in [1, 5] {
             let steady = amplification(&mut placed, overwrites, &mut rng);
             assert_near(&format!("{overwrites} overwrites"), steady, long_run, 0.01);

@@ -130,8 +130,8 @@ fn exactly_the_unflushed_dirty_pages_are_lost() {
         for tag in 0..300 {
             let mut r = draw(rng, 120);
             if r.op == Op::Write {
-                // If a request had several pages, one of them could be programmed, with its old
-                // contents, to make room for another one before it is written itself.
+                // If a request had several pages, one of them could be programmed with its old contents, to make room
+                // for another page of the request, before it is written itself.
                 r.bytes = PAGE;
             }
             let at = ssd.now() + Time::from_us(rng.below(500));

@@ -133,8 +133,8 @@ fn selections_meet_at_their_ends() {
 const HOT_PAGES: f64 = 0.2;
 const HOT_WRITES: f64 = 0.8;
 
-/// Returns how many hot and how many cold pages of a block become invalid while the host writes one page. The unit is a
-/// block of the pool.
+/// Returns the rates at which a valid hot page and a valid cold page become invalid. The unit of time is that in
+/// which the host writes one page for each block of the pool.
 fn decays(rho: f64) -> [f64; 2] {
     let live = rho * PAGES as f64;
     [
@@ -143,8 +143,9 @@ fn decays(rho: f64) -> [f64; 2] {
     ]
 }
 
-/// Returns the fraction of the blocks with this number of valid pages that is collected. Each of these blocks frees
-/// `gain` pages. `owed` pages must still be freed; the function reduces `owed` by the pages freed.
+/// Returns the fraction of some blocks that is collected. These blocks have equal numbers of valid pages, and are the
+/// share `level` of all blocks. Each of them frees `gain` pages. `owed` is the number of pages that must still be
+/// freed, per block of the pool; the function reduces `owed` by the pages freed.
 fn share_taken(level: f64, gain: usize, owed: &mut f64) -> f64 {
     if level * gain as f64 <= *owed {
         *owed -= level * gain as f64;

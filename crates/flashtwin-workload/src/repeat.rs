@@ -248,22 +248,38 @@ mod tests {
         }
     }
 
-    #[test]
-    fn first_pass_keeps_its_addresses_and_its_warnings() {
+    fn one_request() -> Open {
         let mut opened = 0;
-        let open: Open = Box::new(move || {
+        Box::new(move || {
             opened += 1;
             let pass: Box<dyn Workload> = Box::new(Once {
                 warns: opened == 1,
                 given: false,
             });
             Ok(pass)
-        });
+        })
+    }
+
+    /// A request that is shifted beyond the end of the range is cut off there.
+    #[test]
+    fn shifted_requests_end_within_the_range() {
+        let shift = Shift {
+            bytes: MIB - 1024,
+            range_bytes: MIB,
+        };
+        let found = all(repeat(one_request(), Some(3), shift).unwrap(), usize::MAX);
+        let places: Vec<(u64, u64)> = found.iter().map(|(_, r)| (r.offset, r.bytes)).collect();
+        let expected = [(2 * MIB, 4096), (MIB - 1024, 1024), (MIB - 2048, 2048)];
+        assert_eq!(places, expected);
+    }
+
+    #[test]
+    fn first_pass_keeps_its_addresses_and_its_warnings() {
         let shift = Shift {
             bytes: 4096,
             range_bytes: MIB,
         };
-        let mut workload = repeat(open, Some(3), shift).unwrap();
+        let mut workload = repeat(one_request(), Some(3), shift).unwrap();
         assert_eq!(workload.warnings(), [""; 0]);
         let mut out = Vec::new();
         while workload.next_batch(&mut out).unwrap() > 0 {}

@@ -298,8 +298,8 @@ fn disksim_requests_are_sequential_and_local_as_asked() {
         for pair in requests.windows(2) {
             if pair[1].offset == pair[0].offset + pair[0].bytes {
                 sequential += 1;
-                // Requests that start where the previous one ended keep its kind, except the few local ones that start
-                // there by chance.
+                // Requests that start where the previous request ended have the kind of that request, except the few
+                // local ones that start there by chance.
             }
             local += u32::from(pair[1].offset.abs_diff(pair[0].offset) <= 65536);
         }

@@ -361,6 +361,13 @@ fn headers_are_found_behind_titles_and_comments() {
         "#SEQ.I,ELAPSED_USECS.D,CMD.S,LBA.I,NBLKS.I\n1,0.5,RD_IN,2048,8\n2,120.25,WR_IN,4096,16\n";
     let columns = "time=ELAPSED_USECS.D:us,offset=LBA.I:sectors,size=NBLKS.I:sectors,op=CMD.S";
     assert_eq!(ops(hash, columns), [Op::Read, Op::Write]);
+    let wrong = error(hash, "time=ELAPSED_USECS:us,offset=LBA.I:sectors");
+    assert!(
+        wrong.contains("no column \"ELAPSED_USECS\"; the header is \"SEQ.I,ELAPSED_USECS.D,"),
+        "{wrong}"
+    );
+    let none = error(hash, "time=when:us,offset=1:sectors");
+    assert!(none.contains("the first line is \"1,0.5,RD_IN"), "{none}");
     let snoop = "Tracing block device I/O, end with Ctrl-C.\n\nTIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n\
                  0.0 jbd2/vda1-8 422 vda W 16 4096 0.55\n\
                  0.0025 IO Thread #3 1201 vda W 2048 16384 1.02\n\

@@ -5,7 +5,7 @@ use crate::buffer::untimed::UntimedBuffer;
 use crate::buffer::{Setup, UserPolicy};
 use crate::spec::{builtin, DeviceSpec, SpecError};
 
-/// Input of such a trace: the name of a policy, and the sizes of the small device.
+/// Input of a trace of a policy: the name of the policy, and the sizes of the small device.
 #[derive(Clone, Debug)]
 pub struct Traceable<'a> {
     /// Name of the policy.

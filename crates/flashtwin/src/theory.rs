@@ -6,7 +6,7 @@
 use crate::placement::theory::uniform_fifo;
 use crate::spec::{DeviceSpec, Nand};
 
-/// Number of steps of a bisection. A double has fewer binary digits; the other steps find the magnitude of the
+/// Number of steps of a bisection, more than a double has binary digits. The first steps find the magnitude of the
 /// result.
 const STEPS: usize = 200;
 

@@ -71,7 +71,7 @@ fn slot(order: Time, queue_gc: Time) -> Breakdown {
 }
 
 /// Two writes arrive at the same time. The first waits until the cached page is programmed. The second waits until
-/// the page of the first is programmed, and for collections that the chip performs before.
+/// the page of the first is programmed, and for collections that the chip performs before that program.
 #[test]
 fn second_write_waits_for_its_turn_then_for_gc_and_the_program() {
     let mut ssd = device(&[]);

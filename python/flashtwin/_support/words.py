@@ -63,6 +63,14 @@ def read_size(text: str) -> int | None:
     return None if factor is None or not digits else int(text[:digits]) * factor
 
 
+def read_percent(text: str) -> float | None:
+    """Read a percentage such as "10%" or "0.5 %" as a share; None if it is not one."""
+    number = text.strip().removesuffix("%").rstrip()
+    if not text.strip().endswith("%") or not number.replace(".", "", 1).isdecimal() or not number.isascii():
+        return None
+    return float(number) / 100
+
+
 def size(n: int) -> str:
     """Format a number of bytes in the usual binary unit."""
     value = float(n)

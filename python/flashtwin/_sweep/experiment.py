@@ -233,7 +233,8 @@ def _parameters(given: dict[str, Any], places: Places) -> dict[str, list[Value]]
 
 def _scalar(value: object, path: str, places: Places) -> Value:
     if value is not None and not isinstance(value, (str, int, float, bool)):
-        raise places.wrong(path, f"found {shortened(value)}; must be text, a number, or true or false")
+        hint = "; values to compare are an axis of [parameters]" if isinstance(value, list) else ""
+        raise places.wrong(path, f"found {shortened(value)}; must be text, a number, or true or false{hint}")
     if isinstance(value, str):
         _check_text(value, path, places)
     return value

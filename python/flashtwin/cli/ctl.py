@@ -29,6 +29,7 @@ examples:
   flashtwin ctl /tmp/nbd.sock kill-die 2
   flashtwin ctl /tmp/nbd.sock policy gcar-cflru --set buffer.window=0.1
   flashtwin ctl /tmp/nbd.sock set buffer.window=0.2
+  flashtwin ctl /tmp/nbd.sock set gc.low_percent=5 gc.preemptible=true
   flashtwin ctl /tmp/nbd.sock placement status
   flashtwin ctl /tmp/nbd.sock disturb --latency-us 20000 --latency-share 0.01
 
@@ -103,11 +104,14 @@ def _add_policy(what: Commands) -> None:
     )
     keys = what.add_parser(
         "set",
-        help="change keys of the buffer policy",
-        description="Other keys of the policy keep their values. A new policy with these keys replaces the "
-        "old one, as by policy: its ghosts and counters begin anew. All other keys need a restart.",
+        help="change keys of the buffer policy and of garbage collection",
+        description="Keys of the present policy, gc.low_percent, gc.idle_percent and gc.preemptible; all "
+        "other keys need a restart. A new policy with these keys replaces the old one, as by policy: its "
+        "ghosts and counters begin anew. Keys that are not given keep their values.",
     )
-    keys.add_argument("set", nargs="+", metavar="KEY=VALUE", help="as in buffer.window=0.2")
+    keys.add_argument(
+        "set", nargs="+", metavar="KEY=VALUE", help="as in buffer.window=0.2 or gc.preemptible=true"
+    )
 
 
 def _add_placement(what: Commands) -> None:

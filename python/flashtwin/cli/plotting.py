@@ -97,9 +97,8 @@ def _add_sweeps(inner: Commands) -> None:
         kind.add_argument("--figure", required=True, metavar="NAME", help="column, such as all.p99_us")
         kind.add_argument(
             "--by",
-            required=name == "heat",
             metavar="AXIS",
-            help="axis from bottom to top"
+            help="axis from bottom to top (default: the second parameter that varies)"
             if name == "heat"
             else "axis of bars or lines (default: the policy, if it varies)",
         )
@@ -107,9 +106,13 @@ def _add_sweeps(inner: Commands) -> None:
             kind.add_argument("--panels", metavar="AXIS", help="axis with a panel for each of its values")
         kind.add_argument(
             "--over",
-            required=name != "bars",
+            required=name == "lines",
             metavar="AXIS",
-            help="axis of the figure" + (" (default: the next that varies)" if name == "bars" else ""),
+            help="axis of the figure"
+            + {
+                "bars": " (default: the next that varies)",
+                "heat": " (default: the first parameter that varies)",
+            }.get(name, ""),
         )
         kind.add_argument(
             "--where",

@@ -13,6 +13,7 @@ import flashtwin
 from .. import _core
 from .._support import terminal, words
 from ..errors import FlashtwinError, Interrupted
+from ..hit_ratios import PAGES_MAX
 from .commands import summary_of
 from .common import ProgressBar, note
 from .forms import Commands, family, new
@@ -102,7 +103,12 @@ min is Belady's optimum, the upper bound of hits, computed with knowledge of the
         metavar="A,B,...",
         help="policies, or all (default: lru,arc,s3-fifo,min)",
     )
-    p.add_argument("--capacity", required=True, metavar="SIZE,...", help="buffer sizes, such as 1MiB,32MiB")
+    p.add_argument(
+        "--capacity",
+        required=True,
+        metavar="SIZE,...",
+        help="buffer sizes, such as 1MiB,32MiB, or shares of the trace's different pages, such as 1%%,10%%",
+    )
     _add_accesses(p)
     p.add_argument(
         "--threads",
@@ -155,7 +161,7 @@ the buffer does not absorb; mean number of pages that an eviction writes back to
         default="16",
         metavar="N|SIZE,...|all",
         help="number of sizes, at equal ratios up to the pages of the workload; or sizes, such as "
-        "1MiB,32MiB; or all, for lru (default: 16)",
+        "1MiB,32MiB, or shares of these pages, such as 1%%,10%%; or all, for lru (default: 16)",
     )
     p.add_argument(
         "--sample",
@@ -321,19 +327,27 @@ def _show(table: flashtwin.HitTable) -> None:
         print(table.legend())
 
 
-def _sizes(text: str, page_bytes: int) -> int | list[int] | Literal["all"]:
+def _sizes(text: str, page_bytes: int) -> int | list[int | str] | Literal["all"]:
     """Read `--sizes`, which is a number of sizes, a list of sizes, or "all"."""
     if text == "all":
         return "all"
     return int(text) if text.isdecimal() else _capacities("--sizes", text, page_bytes)
 
 
-def _capacities(flag: str, text: str, page_bytes: int) -> list[int]:
-    """Read a list of sizes such as 1MiB,32MiB. Return them in pages."""
-    capacities = []
+def _capacities(flag: str, text: str, page_bytes: int) -> list[int | str]:
+    """Read a list of sizes such as 1MiB,32MiB, in pages; shares such as 10% remain as they are."""
+    capacities: list[int | str] = []
     for part in (piece.strip() for piece in text.split(",")):
+        if words.read_percent(part):
+            capacities.append(part)
+            continue
         size = words.read_size(part)
         if size is None or page_bytes < 1 or size < 1 or size % page_bytes:
-            raise FlashtwinError(f"{flag} {part}: give whole pages of {page_bytes} bytes, as in 1MiB,32MiB")
+            raise FlashtwinError(
+                f"{flag} {part}: give whole pages of {page_bytes} bytes, as in 1MiB,32MiB, or a share of the "
+                "different pages of the trace, as in 10%"
+            )
+        if size // page_bytes > PAGES_MAX:
+            raise FlashtwinError(f"{flag} {part}: give at most {words.size(page_bytes * PAGES_MAX)}")
         capacities.append(size // page_bytes)
     return capacities

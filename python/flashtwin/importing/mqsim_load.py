@@ -236,15 +236,14 @@ def _trace(fields: Fields, context: _Context) -> list[str]:
     unit = fields.word(
         "Time_Unit", {"PICOSECOND": "ps", "NANOSECOND": "ns", "MICROSECOND": "us"}, "NANOSECOND"
     )
-    for name, usual, why in (
-        ("Percentage_To_Be_Executed", "100", "`--requests-max` ends a replay"),
-        ("Relay_Count", "1", "a trace is replayed once"),
-    ):
-        found = fields.text(name, usual)
-        if found != usual:
-            context.leave_out(name, found, why)
+    executed = fields.text("Percentage_To_Be_Executed", "100")
+    if executed != "100":
+        context.leave_out("Percentage_To_Be_Executed", executed, "`--requests-max` ends a replay")
+    replays = fields.count("Relay_Count", "1", most=10**9)
     path = f"./{path}" if path.startswith("-") else path
     # MQSim ignores the device numbers in a trace. It wraps addresses beyond the device.
     words = [path, "--format", "mqsim", "--volumes", "overlay", "--beyond", "wrap"]
+    if replays > 1:
+        words += ["--repeat", str(replays)]
     state, _ = _state(fields, context, Decimal(0))
     return [*words, *([] if unit == "ns" else ["--time-unit", unit]), *state]

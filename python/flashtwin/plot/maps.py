@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+#: Axes of a sweep that are no parameters.
+_NO_PARAMETERS = ("device", "policy", "workload")
 #: Maximum number of cells of a panel. If there are more, values are not printed in the cells.
 _WRITTEN_CELLS = 36
 
@@ -25,8 +27,8 @@ _WRITTEN_CELLS = 36
 def heat(
     sweep: Results | str | os.PathLike[str],
     figure: str,
-    over: str,
-    by: str,
+    over: str | None = None,
+    by: str | None = None,
     *,
     where: Mapping[str, Any] | None = None,
     normalized: bool = False,
@@ -37,8 +39,8 @@ def heat(
     Args:
         sweep: results of a sweep, or its directory.
         figure: a column of the dataset, such as "all.p99_us".
-        over: axis from left to right.
-        by: axis from bottom to top.
+        over: axis from left to right; None: the first parameter that varies.
+        by: axis from bottom to top; None: the next one.
         where: values of further axes. One further axis may vary, such as the policy. Each of its values then
             has a panel.
         normalized: whether to draw ratios to the sweep's baseline, paired by seed, instead of means.
@@ -49,10 +51,16 @@ def heat(
     """
     results = sweep if isinstance(sweep, Results) else Results(sweep)
     fixed = {Chosen.axis(results, axis): value for axis, value in (where or {}).items()}
-    shown = {Chosen.axis(results, over), Chosen.axis(results, by)}
-    further = [
-        axis for axis in results.points if len(results.axes[axis]) > 1 and axis not in {*fixed, *shown}
-    ]
+    varied = [axis for axis in results.points if len(results.axes[axis]) > 1 and axis not in fixed]
+    named = [Chosen.axis(results, axis) if axis else None for axis in (over, by)]
+    free = [axis for axis in varied if axis not in named and axis not in _NO_PARAMETERS]
+    if named.count(None) > len(free):
+        raise FlashtwinError(
+            f"{results.directory}: a heat map needs two axes that vary; of {', '.join(varied) or 'none'}, "
+            "give over (--over AXIS) and by (--by AXIS)"
+        )
+    over, by = (axis or free.pop(0) for axis in named)
+    further = [axis for axis in varied if axis not in (over, by)]
     if len(further) > 1:
         raise FlashtwinError(
             f"{results.directory}: {' and '.join(further)} vary, too; give where={{axis: value}} (--where "

@@ -168,5 +168,5 @@ def sizes_axis(axes: Axes, sizes: list[float]) -> None:
     """Make an axis of sizes or counts logarithmic, with ticks at some of its values."""
     axes.set_xscale("log", base=2)
     if len(sizes) <= 10:
-        axes.set_xticks(sizes, [f"{size:.4g}" for size in sizes])
+        axes.set_xticks(sizes, [f"{size:.4g}" if size < 1000 else f"{size:.0f}" for size in sizes])
         axes.minorticks_off()

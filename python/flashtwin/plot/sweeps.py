@@ -54,7 +54,7 @@ class Chosen:
         if free:
             raise FlashtwinError(
                 f"{results.directory}: {', '.join(free)} varies, too; give where={{axis: value}} (--where "
-                "AXIS=VALUE) for all but two axes"
+                "AXIS=VALUE) for all but two axes, draw lines with panels=axis (--panels AXIS), or a heat map"
             )
         self.places = results.axes[self.over] if self.over else [""]
         self.normalized = normalized

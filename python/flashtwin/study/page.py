@@ -15,7 +15,7 @@ from .._report.tables import Cell, Table
 from .._support.files import write_text
 from ..errors import FlashtwinError
 from . import words
-from .figure import draw
+from .figure import draw, marks
 from .measuring import flat
 from .verdicts import REPRODUCED, VERDICTS, counts_of
 
@@ -27,6 +27,17 @@ _LOAD_HEADS = ("workload", "load", "arrivals", "known of the original", "the sta
 _RUN_HEADS = ("matrix", "cells", "steady", "axes", "settings")
 
 
+def _figure(outcome: dict[str, Any]) -> list[str]:
+    if not marks(outcome):
+        return []
+    return [f"![Printed values as marks, measured ones as intervals]({outcome['study']}.svg)"]
+
+
+def _command(outcome: dict[str, Any]) -> str:
+    figure = f" --figure {outcome['study']}.svg" if marks(outcome) else ""
+    return f"```sh\nflashtwin study show {outcome['study']}{figure}\n```"
+
+
 def markdown(outcome: dict[str, Any]) -> str:
     """Return the page of the documentation."""
     parts = [
@@ -34,7 +45,7 @@ def markdown(outcome: dict[str, Any]) -> str:
         outcome["sentence"],
         outcome["use"],
         _table(*_cases(outcome)),
-        f"![Printed values as marks, measured ones as intervals]({outcome['study']}.svg)",
+        *_figure(outcome),
         _verdicts(outcome),
         *_section("The paper's operating point", _PIN_HEADS, [_pin(pin) for pin in outcome["pins"]]),
         *[f"**{pin['id']}** {pin['reason'].strip()}" for pin in outcome["pins"] if pin["reason"]],
@@ -45,7 +56,7 @@ def markdown(outcome: dict[str, Any]) -> str:
         f"{outcome['paper'].strip()}.",
         outcome["about"],
         *_steady(outcome),
-        f"```sh\nflashtwin study show {outcome['study']} --figure {outcome['study']}.svg\n```",
+        _command(outcome),
         *_folded("All measures", _MEASURE_HEADS, _measures(outcome["claims"])),
         *_figures(outcome["figures"]),
         *_folded("Workloads", _LOAD_HEADS, [_load(load) for load in outcome["workloads"]]),

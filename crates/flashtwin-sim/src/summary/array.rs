@@ -47,7 +47,7 @@ pub struct ArraySummary {
     pub pages_moved: u64,
     /// Segments trimmed on all their members.
     pub segments_trimmed: u64,
-    /// Pages written by the host and pages moved, per page that the host wrote.
+    /// Sum of the pages that the host wrote and the pages moved, per page that the host wrote.
     pub volume_write_amplification: f64,
     /// Pages programmed on all members' flash per page that the front end wrote.
     pub total_write_amplification: Option<f64>,

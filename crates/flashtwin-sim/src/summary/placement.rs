@@ -83,7 +83,7 @@ pub struct Caused {
     pub class: u16,
     /// The owner of the units that were collected.
     pub owner: String,
-    /// Number of pages moved out of units of this owner while the class waited.
+    /// Number of pages moved out of units of this owner while a page of the class waited for room.
     pub pages: u64,
 }
 

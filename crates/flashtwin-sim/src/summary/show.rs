@@ -285,12 +285,11 @@ impl Summary {
             out.line(
                 "lifetime",
                 format!(
-                    "{} TB written by the host, {} drive writes a day over {} years, {} years at this \
-                     rate",
+                    "{} TB written by the host, {} drive writes a day over {} years, {} at this rate",
                     digits(life.host_tb_written),
                     digits(life.drive_writes_per_day),
                     life.warranty_years,
-                    digits(life.years_at_this_rate)
+                    life_time(life.years_at_this_rate)
                 ),
             )?;
             out.line(
@@ -317,14 +316,17 @@ impl Summary {
 
     /// Writes the numbers of requests in flight, and of requests that were dropped, refused or failed.
     fn note_lines(&self, out: &mut Lines) -> fmt::Result {
-        let i = &self.inside;
+        let of_times = digits(self.inside.little_requests_mean);
+        let inside = digits(self.inside.requests_mean);
+        // The two differ only if requests were in flight at the beginning or the end of the measurement.
+        let differs = if inside == of_times {
+            String::new()
+        } else {
+            format!("; by Little's law {of_times}")
+        };
         out.line(
             "in the device",
-            format!(
-                "{} requests on average; by Little's law {}",
-                digits(i.requests_mean),
-                digits(i.little_requests_mean)
-            ),
+            format!("{inside} requests on average{differs}"),
         )?;
         for (count, what) in [
             (
@@ -473,6 +475,14 @@ fn parts_row(parts: &Breakdown<f64>) -> String {
         None => Some(text(part.0, part.1)),
     });
     parts.collect::<Vec<_>>().join(", ")
+}
+
+/// Formats a lifetime, in days if it is shorter than a year.
+fn life_time(years: f64) -> String {
+    match years < 1.0 {
+        true => format!("{} days", digits(years * 365.0)),
+        false => format!("{} years", digits(years)),
+    }
 }
 
 fn latency_row(l: &Latency) -> String {

@@ -20,7 +20,6 @@ pub fn one_in(rng: &mut Rng, n: u64) -> bool {
 
 /// Policies from which random devices choose. Policies added later must not be listed. An additional policy would
 /// change all random devices, and thus all recorded results, in the commit that adds the policy.
-/// the policy.
 const POLICIES: [&str; 28] = [
     "lru",
     "cflru",

@@ -223,7 +223,7 @@ fn profiles() {
             true => fewer_blocks_and_logs.to_vec(),
             false => fewer_blocks.to_vec(),
         };
-        // Open units would take too large a part of a small device.
+        // With the usual number of handles, open units would take too large a part of a small device.
         if has("[placement]") {
             change.push(("placement.handles", "4"));
         }

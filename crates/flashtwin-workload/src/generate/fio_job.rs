@@ -198,7 +198,7 @@ fn parse(file: &str, text: &str, bytes: Option<u64>) -> Result<FioJob, WorkloadE
     })
 }
 
-/// Sets the number of requests of the streams of a phase that run for a time.
+/// Sets the number of requests of those streams of a phase whose jobs run for a time.
 fn finish(mut phase: Vec<(&Job, StreamSpec)>, bytes: Option<u64>) -> Result<Phase, WorkloadError> {
     let by_time = |stream: &StreamSpec| matches!(stream.amount, Amount::Share(_));
     if let Some((job, _)) = phase.iter().find(|(_, stream)| by_time(stream)) {

@@ -15,7 +15,7 @@ const SUMMED_MAX: u64 = 10_000_000;
 pub(crate) struct FioZipf {
     places: u64,
     sum: f64,
-    /// Limit of the scaled draw. Below it, the second rank is chosen.
+    /// Bound of the scaled draw. From 1 to below this bound, the second rank is chosen.
     two: f64,
     /// Exponent and factor of the formula for the ranks after the second.
     alpha: f64,

@@ -128,9 +128,9 @@ impl LoadSpec {
         Ok(Some(Box::new(Once::new(phases, description))))
     }
 
-    /// Returns the requests that fill a device or a part of a device of `range_bytes` before the load. If the load does
-    /// not define them, they are every page once in ascending order, with the placement id with which the load writes
-    /// it.
+    /// Returns the requests that fill a device or a part of a device of `range_bytes` before the load. If the load
+    /// does not define them, they write every page once in ascending order. Each page then has the placement id with
+    /// which the load writes it.
     ///
     /// # Errors
     /// Fails if a stream does not fit into `range_bytes`.

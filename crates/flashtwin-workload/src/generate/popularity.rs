@@ -9,8 +9,8 @@ use super::size::Size;
 use super::spec::GeneratorSpec;
 use crate::error::WorkloadError;
 
-/// The first ranks of a Zipf distribution each form a class of their own; this is their number. A later class contains
-/// the ranks from its first rank to [`RANK_STEP`] times its first rank.
+/// Number of first ranks of a Zipf distribution that each form a class of their own. A later class contains the ranks
+/// from its first rank to [`RANK_STEP`] times its first rank.
 const SINGLE_RANKS: u64 = 512;
 const RANK_STEP: f64 = 1.01;
 /// Number of classes into which a normal distribution is divided.

@@ -14,8 +14,8 @@ pub enum Amount {
 /// One stream of a load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamSpec {
-    /// Requests of the stream. If they have a number of requests, it is that of the whole phase. Only one stream of a
-    /// phase may have it.
+    /// Requests of the stream. A number of requests in it is the number of requests of the whole phase. Only one
+    /// stream of a phase may have such a number.
     pub requests: GeneratorSpec,
     /// Amount in proportion to the other streams.
     pub amount: Amount,

@@ -133,8 +133,8 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
         }
     }
 
-    /// Reads a non-negative decimal number exactly and converts it to picoseconds, of which a unit has `unit`. Digits
-    /// below one picosecond are cut off.
+    /// Reads a non-negative decimal number exactly and converts it to picoseconds. `unit` is the number of
+    /// picoseconds in one unit of the column. Digits below one picosecond are cut off.
     #[inline(always)]
     pub fn time(
         &mut self,

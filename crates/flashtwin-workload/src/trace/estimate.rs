@@ -23,8 +23,8 @@ pub fn estimate_lines(path: &Path) -> Option<u64> {
         lines += memchr_iter(b'\n', data).count() as u64;
         let looked_at = data.len();
         source.consume(looked_at);
-        // The whole file may have been read while its text is still in the decompressor. The position is then no
-        // measure.
+        // Reading continues at the end of the file, because some of its text may still be in the decompressor. Before
+        // that, the position in the file is a measure of the lines counted.
         if (LOOKED_AT_BYTES..file_bytes).contains(&source.packed_position()) {
             break;
         }

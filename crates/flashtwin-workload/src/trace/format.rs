@@ -47,11 +47,11 @@ pub(crate) struct Page {
 pub(crate) enum Certainty {
     /// The format specifies its units, or all its files agree on them.
     Certain,
-    /// Addresses and sizes have the same unit, which may be bytes.
+    /// The unit of addresses and sizes is uncertain. Both have the same unit: that of the format, or bytes.
     Address,
-    /// Times are in microseconds or nanoseconds.
+    /// The unit of times is uncertain: microseconds or nanoseconds.
     Time,
-    /// Addresses are sectors, or object numbers.
+    /// The unit of addresses is uncertain: they are sectors, or object numbers.
     Objects,
     /// The units of times and of addresses both differ from file to file.
     Both {
@@ -257,10 +257,18 @@ mod tests {
         let page = std::fs::read_to_string(path).unwrap();
         let (head, rest) = page.split_once(BEGIN).unwrap();
         let (old, tail) = rest.split_once(END).unwrap();
+        let lacks = |text: &str, row: &str| !text.lines().any(|line| line == row);
+        let differs = (table.lines().filter(|row| lacks(old, row)))
+            .chain(old.lines().filter(|row| lacks(&table, row)))
+            .next();
         if std::env::var_os("FLASHTWIN_WRITE_DOCS").is_some() {
             std::fs::write(path, format!("{head}{BEGIN}{table}{END}{tail}")).unwrap();
         } else {
-            assert_eq!(old, table, "{BEGIN}");
+            assert!(
+                old == table,
+                "a line of docs/traces.md differs: {}\n{BEGIN}",
+                differs.unwrap_or("the order of the lines")
+            );
         }
     }
 }

@@ -71,7 +71,7 @@ pub struct TraceInfo {
     pub size_p90_bytes: u64,
     /// Largest read or write, bytes.
     pub size_max_bytes: u64,
-    /// The most frequent sizes of reads and writes: bytes and requests.
+    /// The most frequent sizes of reads and writes: pairs of the size in bytes and the number of requests with it.
     pub size_top: Vec<(u64, u64)>,
     /// Distinct pages of 4 KiB read or written.
     pub footprint_pages: u64,

@@ -41,7 +41,8 @@ pub(crate) struct Sample {
     gap: f64,
     /// Whether at least a tenth of the gaps are one unit or less. The clock is then coarse.
     coarse: bool,
-    /// Whether all times are multiples of 100. The unit of the clock is then larger than the unit of the column.
+    /// Whether all times are multiples of 100. The clock that measured the times then has a larger unit than the
+    /// column.
     hundreds: bool,
     /// Whether all times have at most nine decimals and some have more than six. This suggests seconds, printed from a
     /// clock in nanoseconds.

@@ -183,6 +183,25 @@ mod tests {
         }
     }
 
+    /// A counter that two pages share stays at the larger count, since an access increments only the smallest of its
+    /// page's counters.
+    #[test]
+    fn only_the_smallest_counters_grow() {
+        let mut sketch = Sketch::new(4);
+        let (often, shared) = (Lpn(0), sketch.counters(Lpn(0)));
+        let meets = |lpn: &Lpn| {
+            let counters = sketch.counters(*lpn);
+            let common = counters.iter().filter(|at| shared.contains(at)).count();
+            (1..ROWS).contains(&common)
+        };
+        let rarely = (1..1000).map(Lpn).find(meets).expect("16 counters a row");
+        (0..5).for_each(|_| sketch.add(often));
+        (0..3).for_each(|_| sketch.add(rarely));
+        let count = |(word, shift): (usize, u64)| sketch.words[word] >> shift & COUNT_MAX;
+        assert_eq!(shared.map(count), [5; ROWS]);
+        assert_eq!(sketch.least(&sketch.counters(rarely)), 3);
+    }
+
     #[test]
     fn counts_end_at_15_and_are_halved_after_the_sample() {
         for counting in [Counting::Sketch, Counting::Exact] {

@@ -2,9 +2,10 @@
 //! end executes page operations and returns them when they have completed.
 //!
 //! Contract: while the front end processes one event, it queues any number of operations ([`Backend::enqueue`]), and
-//! then calls [`Backend::settle`] once. It advances the clock to the next event of the queue, and calls
-//! [`Backend::on_event`]. It processes the finished operation and further ones ([`Backend::more_done`]). Then it
-//! calls [`Backend::activate`] for the unit that `on_event` returned. A back end never calls the front end.
+//! then calls [`Backend::settle`] once. For the next event of the queue, the front end advances the clock and calls
+//! [`Backend::on_event`]. It processes the operation that has finished, and any others that finished with the same
+//! event ([`Backend::more_done`]). Then it calls [`Backend::activate`] for the unit that `on_event` returned. A back
+//! end never calls the front end.
 
 use crate::chips::{ChipChanges, ChipSet};
 use crate::events::EventQueue;
@@ -61,7 +62,7 @@ pub(crate) mod sealed {
         /// Returns the name of the copy of the back end's code that is in use. `plain_front` is whether the front end
         /// is a plain one.
         fn path(&self, plain_front: bool) -> &'static str;
-        /// Informs the compiler that the back end is of this kind.
+        /// Informs the compiler that [`Work::kind`] returns `kind`.
         ///
         /// # Safety
         /// [`Work::kind`] must be `kind`.
@@ -71,8 +72,8 @@ pub(crate) mod sealed {
         fn resources(&self) -> usize;
         /// Returns the unit to which a write of the page goes.
         fn unit_for_write(&mut self, lpn: Lpn) -> u32;
-        /// Returns the unit to which copies of the page are written. Returns [`NO_HOME`] if there may be several such
-        /// units.
+        /// Returns the only unit to which copies of the page can be written. Returns [`NO_HOME`] if copies can be
+        /// written to several units.
         #[inline(always)]
         fn home(&self, _lpn: Lpn) -> u32 {
             NO_HOME
@@ -134,14 +135,14 @@ pub(crate) mod sealed {
         fn prefetch(&self, _lpn: Lpn) {}
         /// Prefetches the state of the block with the page's old copy.
         fn prefetch_old_copy(&self, _lpn: Lpn) {}
-        /// Prefetches data for pages that will be written soon. For `next`: the state of the block with its old copy.
-        /// For `later`: its map entry.
+        /// Prefetches the state of the block with the old copy of `next`, and the map entry of `later`. Both pages
+        /// will be written soon, `next` first.
         #[inline(always)]
         fn prefetch_ahead(&self, next: Lpn, later: Lpn) {
             self.prefetch(later);
             self.prefetch_old_copy(next);
         }
-        /// Starts or stops the record of units whose times change.
+        /// Starts or stops the record of the units whose load or drain time changes.
         fn follow_times(&mut self, _on: bool) {}
         /// Returns the record of the units whose load, or whose drain time as printed, has changed. `None` if there
         /// is no record.

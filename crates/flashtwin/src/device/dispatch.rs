@@ -28,7 +28,7 @@ impl<B: Backend> Device<B> {
     #[inline(never)]
     fn dispatch_past_cache(&mut self, id: ReqId) {
         let r = &mut self.requests[id];
-        // No page sets the parts of such a request, so they are marked as set.
+        // No page sets the parts of such a request. They are zero from the start, and therefore marked as set.
         (r.parts, r.parts_set) = (Breakdown::default(), PartsSet::All);
         let (op, first, pages) = (r.op, r.first_page, r.pages);
         if self.broken {

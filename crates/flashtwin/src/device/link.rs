@@ -5,7 +5,6 @@
 //! The command of a read takes no bus time. On SATA, it does not even wait for the bus (command queueing). If the
 //! transfer of a sector takes no time, no request waits for the bus. A duplex link (PCIe) has an inbound wire for
 //! writes and an outbound wire for reads. On each wire, requests are served in order of arrival.
-//! writes and an outbound one for reads, each first come first served.
 
 use std::collections::VecDeque;
 
@@ -135,7 +134,7 @@ impl Pending {
         self.first as usize & ((1 << WHICH_BITS) - 1)
     }
 
-    /// Returns the order of setting of the earliest timer.
+    /// Returns the position of the earliest timer in the order in which timers were set.
     #[inline]
     pub fn next_order(&self) -> u64 {
         self.first as u64 >> WHICH_BITS

@@ -183,7 +183,7 @@ impl Default for Requests {
         Requests {
             // SAFETY: `Requests::add` assigns the numbers, and no place is ever removed.
             places: unsafe { TrustedTable::new(Vec::new()) },
-            // SAFETY: there is an entry for each place, and no more places can be free.
+            // SAFETY: the table has an entry for each place, and at most all places are free.
             are_free: unsafe { TrustedTable::new(Vec::new()) },
             free: 0,
             next_number: 0,

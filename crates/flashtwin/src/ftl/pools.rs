@@ -339,6 +339,12 @@ impl PageMap {
         self.low
     }
 
+    /// Changes the number of free blocks at or below which a pool collects.
+    pub fn set_low(&mut self, low: u32) {
+        self.low = low;
+        self.recount();
+    }
+
     /// Returns a lower bound of the sequence numbers of the chip's open blocks. With two streams, the result is
     /// larger than any sequence number, because the ages of blocks do not order the copies of a page.
     #[inline]

@@ -72,7 +72,7 @@ pub struct FlashReport {
     pub erase_spread: EraseSpread,
     /// Numbers of blocks by erase count, in ascending order of the erase count.
     pub erase_counts: Vec<(u32, u64)>,
-    /// Number of blocks that have reached the erases they survive.
+    /// Number of worn-out blocks, which have had all the erases that they survive.
     pub spent_blocks: u32,
     /// Time each chip spent in GC.
     pub gc_time: Vec<Time>,

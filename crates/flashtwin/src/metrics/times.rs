@@ -176,7 +176,8 @@ impl<'a> From<&'a Breakdown> for Parts<'a> {
 pub(super) struct PartSums {
     whole: u128,
     sums: [u128; PARTS],
-    /// Sum of the latest response times, which have not been added to `whole` yet. No part of these has a larger sum.
+    /// Sum of the latest response times, which have not been added to `whole` yet. The sum of each of their parts is
+    /// at most this sum, so it cannot overflow either.
     last_whole: u64,
     last: [u64; PARTS],
 }

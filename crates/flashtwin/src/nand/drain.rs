@@ -10,7 +10,7 @@ use crate::units::Time;
 /// Inputs of the drain-time equations for a chip. The comments name the paper's symbols.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Drain {
-    /// N_r: number of reads of the chip that wait or are in service; `writes` is N_w, the number of writes.
+    /// N_r: number of the chip's reads that wait or are in service. `writes` is N_w, the number of such writes.
     pub reads: u32,
     pub writes: u32,
     /// Number of the N_w writes that are waiting. Writes in service have already taken their free pages (D-162).
@@ -125,8 +125,8 @@ impl Drain {
         }
     }
 
-    /// Returns the chip queue complete time as printed in Eqs 1 to 4. Operations in service count as waiting
-    /// operations. A running GC counts as one that has not begun.
+    /// Returns the chip queue complete time as printed in Eqs 1 to 4. Operations in service count with their whole
+    /// time, as if they were still waiting. A running GC counts as if it had not begun.
     pub fn time(&self, l: &Latencies) -> Time {
         let (collecting, moved) = if self.collects {
             let moved = self.victim_pages;
@@ -165,8 +165,9 @@ fn starts_gc(free_pages: u32, writes: u32, low_pages: u32) -> bool {
     free_pages.saturating_sub(writes) <= low_pages
 }
 
-/// Whether the chip begins a GC because of `writes` waiting writes, each of which takes a data page. Usually the free
-/// blocks alone decide. A dead die has no free blocks, and never collects.
+/// Whether the chip begins a GC because of `writes` waiting writes, each of which takes a data page. First checks the
+/// pages of the free blocks, which usually suffice. Only then counts all free pages. A dead die has no free pages,
+/// but never collects.
 #[inline]
 fn is_short(ftl: &PageMap, chip: u32, writes: u32) -> bool {
     let low = ftl.low_pages_of_chip();
@@ -175,8 +176,8 @@ fn is_short(ftl: &PageMap, chip: u32, writes: u32) -> bool {
         && !ftl.is_retired(chip * ftl.shape.pools_per_chip)
 }
 
-/// Returns the number of free pages, including the summary page, of the chip's open block with the most of them. The
-/// next write goes to that block. Stops at the first block with more than `enough`.
+/// Returns the number of free pages, including the summary page, of one open block of the chip: the block with the
+/// most free pages, to which the next write goes. Stops at the first block with more than `enough` free pages.
 #[inline]
 fn free_in_block(ftl: &PageMap, chip: u32, enough: u32) -> u32 {
     let shape = &ftl.shape;

@@ -1,8 +1,8 @@
 //! Log of flash operations. `validate` compares it with a reference, and timelines draw it.
 //!
 //! An operation that occupies a *place* has a beginning and an end. A back end that knows these instants at dispatch
-//! may log both of them in advance. It may also log a beginning late. The entries of one place are always in order of
-//! time.
+//! may log both in advance. It may also log the beginning of an operation after that instant. The entries of one
+//! place are always in order of time.
 
 use super::Cause;
 use crate::units::{Lpn, Time};

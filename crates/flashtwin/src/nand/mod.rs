@@ -312,7 +312,7 @@ impl Chip {
         }
     }
 
-    /// Counts an arriving operation, and records in it the chip's GC time so far.
+    /// Counts an arriving operation, and records in the operation the chip's GC time so far.
     #[inline(always)]
     fn count_arrival(&mut self, op: &mut PageOp, now: Time) {
         op.gc_before = self.gc_time(now);
@@ -362,7 +362,7 @@ impl Nand {
     /// Creates flash that writes by units. A user's rules replace the rules that `spec` names.
     ///
     /// # Errors
-    /// Fails if `spec` does not write by units, or if some load would find no room.
+    /// Fails if `spec` does not write by units, or if a sequence of writes exists that would find no room.
     pub fn with_rules(spec: &DeviceSpec, rules: &UserRules) -> Result<Nand, SetupError> {
         let (spec::Nand::Modern(params), Some(Ok(setup))) = (&spec.nand, spec.placement_setup())
         else {
@@ -583,6 +583,20 @@ impl Nand {
         }
     }
 
+    /// Whether [`Nand::set_gc`] has an effect.
+    pub fn can_set_gc(&self) -> bool {
+        matches!(self, Nand::Msr(_) | Nand::Modern(_))
+    }
+
+    /// Takes over the GC settings of `spec`.
+    pub fn set_gc(&mut self, spec: &DeviceSpec) {
+        match self {
+            Nand::Msr(n) => n.set_gc(spec),
+            Nand::Modern(n) => n.set_gc(spec),
+            Nand::Layered(_) | Nand::Units(_) => {}
+        }
+    }
+
     /// Orders the pools of a die, or of all dies, to collect one block each.
     pub fn force_one_each(&mut self, die: Option<u32>) {
         let (orders, ftl) = match self {
@@ -724,7 +738,7 @@ impl Nand {
     }
 
     /// Returns the time until a chip of a device that writes by units has completed its work. A collection occupies a
-    /// whole group of chips; each chip is charged for its share.
+    /// whole group of chips; the time of each chip includes the chip's share of the collection.
     fn drain_time_by_units(&self, chip: usize, now: Time) -> Time {
         let gc_rest = self.in_hand(chip, now).gc_rest;
         self.load(chip) + gc_rest.unwrap_or(Time::ZERO)

@@ -100,8 +100,8 @@ impl Nand {
         }
     }
 
-    /// Prefetches data for pages that will be written soon. For `next`: the state of the block with its old copy. For
-    /// `later`: its map entry.
+    /// Prefetches the state of the block with the old copy of `next`, and the map entry of `later`. Both pages will
+    /// be written soon, `next` first.
     #[inline(always)]
     pub fn prefetch_ahead(&self, next: Lpn, later: Lpn) {
         match self.placed() {

@@ -185,7 +185,7 @@ impl Placed {
     /// Creates a device that was never written.
     ///
     /// # Errors
-    /// Fails if the setup is invalid, or if some load would find no room.
+    /// Fails if the setup is invalid, or if a sequence of writes exists that would find no room.
     pub fn new(setup: &Setup) -> Result<Placed, SetupError> {
         let parts = setup.parts()?;
         Placed::build(setup, parts.scheme, parts.scope)
@@ -470,7 +470,7 @@ impl Placed {
         class
     }
 
-    /// Returns the number of pages that the host has written since the last write of a page.
+    /// Returns the number of pages that the host has written since it last wrote page `lpn`.
     #[inline(always)]
     fn age(&self, lpn: Lpn) -> u64 {
         if !self.needs.age || self.units.lookup(lpn).is_none() {
@@ -480,8 +480,8 @@ impl Placed {
         u64::from((self.classes.clock() as u32).wrapping_sub(at))
     }
 
-    /// Returns the group for a write without an id. If the class must open a unit, this is the group with the most
-    /// free units. The class keeps this group until that unit is full (P-7).
+    /// Returns the group for a write without an id. While the class has an open unit in the group that it used last,
+    /// this is that group. Otherwise it is the group with the most free units (P-7).
     fn roam(&mut self, class: Class) -> u32 {
         let owner = self.classes.host(class);
         let now = self.roams[usize::from(class)];
@@ -761,7 +761,7 @@ impl Placed {
     fn ask_where(&mut self, lpn: Lpn, view: &UnitView) -> Owner {
         let moved = MovedPage {
             lpn,
-            // If the scheme places moved pages, every unit has a class.
+            // The fallback is never used: if the scheme places moved pages, every unit has a class.
             from: view.class.unwrap_or(0),
             age: self.age(lpn),
             moves: self.pages.moves.get(lpn.0 as usize).copied().unwrap_or(0),
@@ -822,7 +822,8 @@ impl Placed {
     pub(super) fn close(&mut self, group: u32, class: Class) -> bool {
         match self.units.close(group, self.classes.host(class)) {
             Some(unit) => {
-                // The unwritten pages of the closed unit count as pages to gain.
+                // The unwritten pages of the closed unit can now be gained by collection, so a collection may be
+                // worthwhile earlier.
                 self.rests_until[group as usize] = 0;
                 self.closed(unit);
                 true

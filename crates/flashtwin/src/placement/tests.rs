@@ -67,7 +67,7 @@ fn random_case(seed: u64) -> (String, Vec<String>) {
     let per_group = (logical / unit_pages).div_ceil(groups);
     let more = rng.below(4);
     let units = per_group + 2 * handles + 1 + low + more;
-    // Every load finds room as long as this number of additional units is kept free.
+    // As long as at most `low + more` units are kept free, every load finds room.
     let early = low + rng.below(more + 1);
     let least_gain = pick(&mut rng, &["0", "12.5", "40", "75"]);
     let victim = pick(&mut rng, &["greedy", "fifo", "cost-benefit"]);
@@ -109,8 +109,8 @@ fn random_case(seed: u64) -> (String, Vec<String>) {
     (setup, ops)
 }
 
-/// Checks the numbers of moved pages against those of the naive implementation. They are counted by the class that
-/// waited for room and by the owner of the collected unit.
+/// Checks the numbers of moved pages against those of the naive implementation. The numbers are by the class of the
+/// page that waited for room, and by the owner of the collected unit.
 fn assert_caused(device: &Placed, twin: &naive::Naive) {
     let report = device.report();
     for (class, row) in report.caused.iter().enumerate() {

@@ -5,8 +5,8 @@
 /// Number of steps of a bisection. It is the number of binary digits of a double.
 const STEPS: usize = 56;
 
-/// Returns the write amplification of first-in-first-out collection under independent uniform writes. This is 1 / (1
-/// - x), with x = exp(-(1 - x) / load) (Desnoyers, SYSTOR 2012). `load` must be at least 0 and below 1.
+/// Returns the write amplification of first-in-first-out collection under independent uniform writes (Desnoyers,
+/// SYSTOR 2012). This is 1 / (1 - x), with x = exp(-(1 - x) / load). `load` must be at least 0 and below 1.
 pub fn uniform_fifo(load: f64) -> f64 {
     if load <= 0.0 {
         return 1.0;
@@ -129,7 +129,8 @@ pub fn uniform_d_choices(load: f64, pages: u32, choices: u32) -> f64 {
 
 /// Returns the root s of rate (s - above) = 1 - s^d, between `above` and 1.
 fn tail_above(rate: f64, above: f64, d: f64) -> f64 {
-    // The difference of both sides rises with s and is convex, so Newton's steps from 1 fall to the root.
+    // The difference of both sides of the equation rises with s and is convex. Newton's method therefore falls from 1
+    // to the root without passing it.
     let mut s = 1.0_f64;
     for _ in 0..STEPS {
         let power = s.powf(d - 1.0);
@@ -145,10 +146,10 @@ fn tail_above(rate: f64, above: f64, d: f64) -> f64 {
 /// Returns the write amplification of first-in-first-out collection if classes of pages share units. Each class is
 /// written independently and uniformly; `live` and `units` are as in [`optimal_split`].
 ///
-/// A page that is written once and moved m times is programmed in 1 + m turns of the flash. The time T between two
-/// turns, in units written by the host, is equal for all classes. Let a class have a share f of the writes and l
-/// units of live pages. It is then programmed 1 / (1 - exp(-f T / l)) times per write. T follows from the condition
-/// that the programs of a turn fill the flash.
+/// First-in-first-out collection passes over the flash in turns. A page that is written once and moved m times is
+/// programmed in 1 + m turns. The time T between two turns, counted in units that the host fills, is equal for all
+/// classes. A class with a share f of the writes and l units of live pages is programmed 1 / (1 - exp(-f T / l))
+/// times per write. T follows from the condition that the programs of a turn fill the flash.
 pub fn mixed_fifo(live: &[f64], writes: &[f64], units: f64) -> Option<f64> {
     if live.iter().sum::<f64>() >= units || !live.iter().zip(writes).any(|(l, f)| l * f > 0.0) {
         return None;
@@ -182,8 +183,9 @@ pub struct StreamShare {
     pub units: f64,
 }
 
-/// Returns the write amplification of streams that do not share units, if each stream is written uniformly: the sum
-/// of f_i W(L_i / S_i).
+/// Returns the write amplification of streams that do not share units, if each stream is written uniformly. This is
+/// the sum of f_i W(L_i / S_i): stream i has a share f_i of the writes, L_i units of live pages and S_i units, and W
+/// is [`uniform_fifo`].
 pub fn separate(streams: &[StreamShare]) -> f64 {
     let of = |s: &StreamShare| s.writes * uniform_fifo(s.live / s.units);
     streams.iter().map(of).sum()

@@ -5,7 +5,7 @@ use super::convert::text;
 use super::error::{Place, Problem, SpecError};
 use super::keys::keys;
 use super::tree::split;
-use super::{ArraySpec, Buffer, DeviceSpec};
+use super::{ArraySpec, Buffer, DeviceSpec, Gc};
 use crate::buffer::ChosenPolicy;
 
 impl DeviceSpec {
@@ -23,6 +23,36 @@ impl DeviceSpec {
         other(self.buffer.as_ref(), name, settings, |set| {
             Ok(Self::with_overrides(&self.to_toml(), &self.name, set)?.buffer)
         })
+    }
+}
+
+/// Keys of garbage collection that can change while a device runs.
+const GC: [&str; 3] = [
+    Gc::low_percent.name(),
+    Gc::idle_percent.name(),
+    Gc::preemptible.name(),
+];
+
+impl DeviceSpec {
+    /// Returns this device with other values for keys of garbage collection that can change while it runs.
+    ///
+    /// # Errors
+    /// Fails if a key is not one of these, or if a value is wrong for this device.
+    pub fn with_gc(&self, settings: &[(&str, &str)]) -> Result<DeviceSpec, SpecError> {
+        if let Some((key, value)) = settings.iter().find(|(key, _)| !GC.contains(&key.trim())) {
+            let message = format!(
+                "of [gc], only {} can change while a device runs; a restart takes any",
+                GC.join(", ")
+            );
+            return Err(refused(key, value, message));
+        }
+        Self::with_overrides(&self.to_toml(), &self.name, settings)
+    }
+
+    /// Keys of garbage collection that can change while the device runs, and their values in TOML.
+    pub fn gc_settings(&self) -> Vec<(&'static str, String)> {
+        let value = |key: &'static str| Some((key, self.value_toml(key)?));
+        GC.into_iter().filter_map(value).collect()
     }
 }
 
@@ -72,8 +102,9 @@ impl Buffer {
                     false => format!("of {name}: {}", known.join(", ")),
                 };
                 let message = format!(
-                    "only the keys of the present policy can be set for a device at work ({known}); a \
-                     restart takes any"
+                    "only the keys of the present policy can be set for a device at work ({known}), and {} \
+                     of an SSD; a restart takes any",
+                    GC.join(", ")
                 );
                 return Err(refused(key, value, message));
             };

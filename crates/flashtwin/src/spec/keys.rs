@@ -11,8 +11,8 @@ use super::section::{section_of, Condition, KeyDoc, Row};
 use super::suggest::nearest;
 use super::tree::split;
 use super::{
-    Buffer, Controller, DeviceSpec, Ftl, Gc, Geometry, Host, Link, ModernNand, MsrNand, Published,
-    SlcCache, Timing, Wear, WriteUnits,
+    over_provisioning, watermark, Buffer, Controller, DeviceSpec, Ftl, Gc, Geometry, Host, Link,
+    ModernNand, MsrNand, Published, SlcCache, Timing, Wear, WriteUnits,
 };
 use crate::buffer::catalog::{entries, Entry, FILTER};
 use crate::buffer::ChosenPolicy;
@@ -249,6 +249,8 @@ pub(super) fn unknown_key(key: &str) -> String {
     }
     let in_section = keys().iter().filter(|doc| section_of(doc) == section);
     let mut here: Vec<&str> = in_section.map(|doc| split(doc.key).1).collect();
+    let others = [over_provisioning::KEY, watermark::KEY].map(split);
+    here.extend((others.iter().filter(|(home, _)| *home == section)).map(|(_, name)| name));
     if section.is_empty() {
         here.extend(&SECTIONS[1..]);
     }

@@ -8,7 +8,7 @@ use super::error::{Problem, SpecError};
 use super::tree::{Entry, Node, Tree};
 use super::Geometry;
 
-const KEY: &str = "geometry.over_provisioning";
+pub(super) const KEY: &str = "geometry.over_provisioning";
 
 /// Converts `geometry.over_provisioning` in a file to `geometry.reserve_percent`.
 ///

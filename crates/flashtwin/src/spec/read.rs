@@ -127,7 +127,7 @@ fn apply(tree: &mut Tree, overrides: Vec<(&str, Entry)>) -> Result<(), SpecError
     Ok(())
 }
 
-/// Whether `none` is a value of the key, and not its default.
+/// Whether `none` is one of the words that the key accepts, but not the key's default.
 fn has_none(doc: &KeyDoc) -> bool {
     let is_default = doc
         .default

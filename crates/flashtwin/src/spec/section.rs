@@ -278,8 +278,8 @@ impl FromSetting for Vec<Time> {
 /// writer receives; the path to the section follows it. An entry has the key's dotted name, its kind, the text of its
 /// default, its conditions, its description and its source. After these, an entry may have:
 ///
-/// * `follows FIELD`: a key that is omitted has the value of an earlier field. If it has that value, the key is not
-///   written.
+/// * `follows FIELD`: a key that is omitted has the value of an earlier field. A key whose value equals that of the
+///   earlier field is not written.
 /// * `among COMPONENTS`: the key chooses among components. The keys of their parameters follow it.
 /// * `read EXPR` and `write EXPR`: conversions, for a field that is not the value itself. `read` may use earlier
 ///   fields.

@@ -8,13 +8,14 @@ use super::error::{Problem, SpecError};
 use super::tree::{Entry, Node, Tree};
 use super::{Gc, Geometry};
 
-const KEY: &str = "gc.low_percent_of_reserve";
+pub(super) const KEY: &str = "gc.low_percent_of_reserve";
 
-/// Renames this file's key to `gc.low_percent` in the device file and in overrides. Returns the last share that was
-/// given by this file's key. `None` if `gc.low_percent` was given after it.
+/// Renames `gc.low_percent_of_reserve` to `gc.low_percent` in the device file and in overrides. Returns the share
+/// that was given last under the old name. Returns `None` if no share was given, or if an override set
+/// `gc.low_percent` after it.
 ///
 /// # Errors
-/// Fails if the value of the key is not a valid percentage, or if the file has both the old and the new key.
+/// Fails if the share is not a valid percentage, or if the device file has both keys.
 pub(super) fn rename(
     tree: &mut Tree,
     overrides: &mut [(&str, Entry)],
@@ -60,7 +61,7 @@ pub(super) fn resolve(tree: &mut Tree, share: Option<Entry>) {
     let reserve = of(Geometry::reserve_percent.name());
     let one_block = (1e6 / of(Geometry::blocks_per_plane.name())).ceil() / 1e4;
     let low = (reserve * number(Some(&entry)) * 100.0).round() / 1e4;
-    // If a number is missing, the message about the missing number is sufficient.
+    // If one of these numbers is missing, the message about the missing key is sufficient.
     let low = match (low + one_block).is_finite() {
         true => low.max(one_block),
         false => 0.0,
@@ -108,6 +109,13 @@ mod tests {
             ("gc.low_percent_of_reserve", "10"),
         ];
         assert_eq!(low(&few), Ok(4.0));
+        assert_eq!(low(&[("geometry.reserve_percent", "15.5")]), Ok(3.1));
+        // One of 48 blocks is 2.08333 %; rounded down, that would be no whole block.
+        let few = [
+            ("geometry.blocks_per_plane", "48"),
+            ("gc.low_percent_of_reserve", "10"),
+        ];
+        assert_eq!(low(&few), Ok(2.0834));
     }
 
     #[test]

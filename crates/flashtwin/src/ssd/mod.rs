@@ -5,6 +5,7 @@
 mod classes;
 mod collect;
 mod death;
+mod exchange_gc;
 mod exchange_policy;
 mod precondition;
 mod times;
@@ -186,8 +187,8 @@ unsafe impl Work for Flash {
         done: &mut Option<Done>,
     ) -> Option<usize> {
         let unit = self.nand.on_event(resource, now, events, done);
-        // If there is no unit, a collection has only continued. It is that of the die with the number of the
-        // resource.
+        // If no unit is returned, the event has only continued the collection of a die. This die has the number of
+        // the resource.
         self.note_change(unit.unwrap_or(resource));
         let unit = unit?;
         if self.has_dead {
@@ -360,6 +361,13 @@ impl Flash {
         self.activate_all(now, events);
     }
 
+    /// Takes over a specification that differs in GC settings only.
+    pub(crate) fn set_gc(&mut self, spec: DeviceSpec, now: Time, events: &mut EventQueue) {
+        self.nand.set_gc(&spec);
+        *self.spec = spec;
+        self.activate_all(now, events);
+    }
+
     /// Orders the whole drive to collect (Harmonia's FORCE_GC).
     pub(crate) fn force_gc(&mut self, force: Force, now: Time, events: &mut EventQueue) {
         self.nand.force_gc(force);
@@ -417,7 +425,7 @@ impl Ssd {
     /// written.
     ///
     /// # Errors
-    /// Fails if the device does not write by units, or if some load would find no room.
+    /// Fails if the device does not write by units, or if a sequence of writes exists that would find no room.
     ///
     /// # Panics
     /// Panics if the device has been written.

@@ -100,10 +100,10 @@ impl Ssd {
     /// whole device are written to them until every such block has been sealed once and a random part of the next
     /// block is written. Returns false if the device wore out. Does nothing if the policy has no such blocks.
     ///
-    /// The blocks are filled before the run for this reason: each of them takes a free block, for which a chip
-    /// collects several others in succession. Otherwise, all chips would do so at the start of the run. Pages are
-    /// drawn from the whole device. If they were drawn from a small set, their block would soon be entirely invalid,
-    /// and the first collection would be cheap for any policy.
+    /// The blocks are filled before the run, because each of them takes a free block, for which its chip must collect
+    /// several blocks in succession. Otherwise, all chips would collect at the start of the run. Pages are drawn from
+    /// the whole device. If they were drawn from a small set, their block would soon be entirely invalid, and the
+    /// first collection would be cheap for any policy.
     pub fn open_policy_blocks(&mut self, seed: u64) -> bool {
         self.assert_idle();
         if !self.spec().policy_separates() {
@@ -230,7 +230,7 @@ impl Ssd {
 
     /// Fills a device whose chips are collected together. The same blocks are in use on all chips, each with
     /// different pages. The number of valid pages then varies as much between superblocks as between the blocks of a
-    /// single chip. That is too much, and random writes level it.
+    /// single chip, which is more than in steady state. Random writes then reduce this variation.
     fn fill_steady_by_sets(&mut self, rng: &mut Rng, watch: &dyn Watch) -> bool {
         let mut spec = self.spec().clone();
         spec.wear.erase_limit = None;

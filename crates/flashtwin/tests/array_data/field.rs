@@ -29,8 +29,8 @@ pub fn parity(which: usize, data: &[u64]) -> u64 {
     places.fold(0, |sum, (k, &x)| sum ^ times_power(x, which * k))
 }
 
-/// Computes the data of all places. Unknown data are `None` in `known`. `parities` has at least as many parities as
-/// data are unknown, each as (0: P, 1: Q) and its value. `None` if there are too few.
+/// Computes the data of all places. Unknown data are `None` in `known`. `parities` has pairs of the number of a
+/// parity (0: P, 1: Q) and its value. Returns `None` if more data are unknown than parities are given.
 pub fn solve(known: &[Option<u64>], parities: &[(usize, u64)]) -> Option<Vec<u64>> {
     let zeros: Vec<u64> = known.iter().map(|x| x.unwrap_or(0)).collect();
     let unknown: Vec<usize> = (0..known.len()).filter(|&k| known[k].is_none()).collect();

@@ -35,7 +35,8 @@ impl Shape {
     }
 }
 
-/// A page of a member: its contents, and its writes in flight, each with its part, order and contents.
+/// A page of a member: its contents, and its writes in flight. Each write is given by the number of its request to
+/// the member, its place in the order of writes, and the contents that it writes.
 #[derive(Clone, Default)]
 struct Cell {
     value: u64,
@@ -271,13 +272,13 @@ impl Shadow {
         Ok(op.value)
     }
 
-    /// Adds contents that the reads in flight of a page may return in addition to others.
+    /// Adds contents to those that the reads in flight of a page may return.
     fn also_allowed(&mut self, lpn: Lpn, value: u64) {
         let reads = self.ops.values_mut().filter(|op| op.lpn == lpn);
         reads.for_each(|op| op.allowed.push(value));
     }
 
-    /// Records a trim. From then on, reads of the page may return zeros, but also the contents of before.
+    /// Records a trim. From then on, reads of the page may return either zeros or the contents from before the trim.
     fn forgotten(&mut self, lpn: Lpn) {
         let page = &mut self.pages[lpn.0 as usize];
         page.retain(|written| written.value != 0);

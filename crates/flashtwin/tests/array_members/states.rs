@@ -86,7 +86,7 @@ fn an_invalid_state_is_refused_and_changes_nothing() {
     let mut other = bytes.clone();
     other[13..17].copy_from_slice(&[0xff; 4]);
     changed.push(other);
-    // A length that differs from that of the state.
+    // Recorded lengths of a member's state that differ from the actual length.
     for length in [0, 100, u64::MAX] {
         let mut other = bytes.clone();
         other[5..13].copy_from_slice(&u64::to_le_bytes(length));

@@ -38,7 +38,8 @@ impl On<'_> {
     }
 
     /// Executes the tokens of the first column. Compares the cost of each row's tokens with the second column, and
-    /// the state after them with the third. `-` is not compared. Compares the cost of all rows with `wanted`.
+    /// the state after them with the third. A column with `-` is not compared. Compares the cost of all rows with
+    /// `wanted`.
     fn check(&self, table: &str, wanted: &str) {
         let rows: Vec<Vec<&str>> = table
             .lines()

@@ -346,8 +346,8 @@ fn cbm_with_a_share_for_blocks() {
 }
 
 /// CBM looks up the node of a block when an access arrives (CBM III.C). The popularity of the block is therefore kept
-/// even if the access removes the block's last page. It does so if it takes this page over from the read cache, or if
-/// it evicts the block to make room.
+/// even if the access removes the block's last page. An access removes this page if it takes the page over from the
+/// read cache, or if it evicts the block to make room.
 #[test]
 fn cbm_keeps_the_popularity_of_a_block_that_an_access_empties() {
     let cbm = On {

@@ -491,12 +491,12 @@ pub struct Bpac {
     now: u64,
     l_p: usize,
     age: u64,
-    /// Number of renewed pages, by the number of insertions since the last insertion of the page.
+    /// Number of rewrites of pages, by the number of insertions since the rewritten page was last inserted.
     rewrites: BTreeMap<u64, u64>,
     growth: BTreeMap<u64, u64>,
 }
 
-/// Returns the least distance such that 90 % of the counts are at or below it, and halves all counts.
+/// Returns the least distance such that 90 % of the counted cases have at most this distance. Then halves all counts.
 fn cover(counts: &mut BTreeMap<u64, u64>) -> Option<u64> {
     let all: u64 = counts.values().sum();
     let mut seen = 0;

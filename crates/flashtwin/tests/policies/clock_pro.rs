@@ -1,5 +1,5 @@
-//! CLOCK-Pro: vectors computed by hand, and a comparison with a naive implementation. That has one list, which begins
-//! at HAND_hot.
+//! CLOCK-Pro: vectors computed by hand, and a comparison with a naive implementation. The naive implementation has
+//! one list, which begins at HAND_hot.
 
 use super::harness::{compare, on, Did, Naive, On, Op, World};
 use flashtwin::Rng;
@@ -170,8 +170,8 @@ impl ClockPro {
         let at = at.expect("a full buffer has a victim");
         let page = self.clock[at];
         if page.is == Is::ColdInTest {
-            // The entry stays in the clock as that of an evicted page. HAND_cold therefore stays at it, and
-            // HAND_test, too, if it is there.
+            // The page is evicted, but its entry stays in the clock. HAND_cold therefore stays at this entry. If
+            // HAND_test is at the entry, it stays there, too.
             self.clock[at].is = Is::Gone;
             self.clock[at].referenced = false;
         } else {

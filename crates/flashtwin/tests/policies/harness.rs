@@ -48,7 +48,8 @@ impl On<'_> {
     }
 
     /// Applies the tokens of the first column to the policy, one after the other. Compares the second column with the
-    /// result of the row's last token, and the third column with the state after it. `-` is not compared.
+    /// result of the row's last token, and the third column with the state after it. A column with `-` is not
+    /// compared.
     pub fn check(&self, table: &str) {
         let rows: Vec<Vec<&str>> = table
             .lines()

@@ -2,6 +2,7 @@
 
 mod collect;
 mod policy;
+mod settings;
 mod slow;
 
 use flashtwin::spec::{builtin, builtin_array};

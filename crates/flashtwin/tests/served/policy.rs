@@ -92,9 +92,9 @@ fn policies() -> Vec<String> {
     ChosenPolicy::names()
 }
 
-/// Replaces the policy and checks that no dirty page is lost or added. All pages that a power loss would have lost
-/// before would also be lost after. A power loss after may lose further pages, but only pages of writes in flight,
-/// which were given the slots of evicted clean pages.
+/// Replaces the policy and checks that no dirty page is lost or added. All pages that a power loss directly before
+/// the replacement would lose must also be lost in a power loss directly after it. A power loss after the replacement
+/// may lose further pages, but only pages of writes in flight, which were given the slots of evicted clean pages.
 fn exchange(ssd: &mut Ssd, name: &str, load: &mut Load) {
     ssd.advance(ssd.now());
     load.take_completions(ssd);
@@ -128,8 +128,8 @@ fn every_policy_follows_every_other(more: &[(&str, &str)]) {
         let mut dirty = 0;
         for old in policies() {
             for new in policies() {
-                // The requests depend only on the names of this pair. If policies are added, those of other pairs
-                // stay the same.
+                // The random requests depend only on the seed and on the names of the two policies. If policies are
+                // added, the requests for all other pairs of policies stay the same.
                 let mut ssd = ssd.clone();
                 let mut load = Load::new(seed_of(&new, seed_of(&old, seed)));
                 exchange(&mut ssd, &old, &mut load);

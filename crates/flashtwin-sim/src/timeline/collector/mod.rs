@@ -32,7 +32,8 @@ pub(super) struct Collector {
     waiting: HashSet<u32>,
     /// Slices of requests to members in flight, by the number that the array gave them.
     parts: HashMap<u32, u32>,
-    /// Requests that caused operations of the array on pages, by number of the operation. `jobs` has the same by job.
+    /// Requests that caused operations of the array on pages, by the number of the operation. `jobs` has the requests
+    /// that caused jobs of the array, by the number of the job.
     ops: HashMap<u32, u32>,
     jobs: HashMap<u32, Vec<u32>>,
     gauges: HashMap<Gauge, u64>,

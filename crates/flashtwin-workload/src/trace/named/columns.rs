@@ -7,7 +7,7 @@ use super::super::options::{AddressUnit, TimeUnit, TraceOptions};
 use super::super::words::Codes;
 use super::numbers::number;
 use super::{option, Column, Columns, Ops, Times, COLUMNS_MAX, FORM};
-use crate::error::{quote, ErrorKind, WorkloadError};
+use crate::error::{ErrorKind, WorkloadError};
 
 /// Reason why a line cannot be the header.
 pub(super) struct Refused {
@@ -35,14 +35,14 @@ struct Found<'a> {
     named: bool,
 }
 
-/// Finds the column of the part `key=value` of the option. `first` is the first line of the file `name`; `header` has
-/// the fields of that line.
+/// Finds the column of the part `key=value` of the option among the fields `header` of a line of the file `name`. `line`
+/// is that line as messages show it.
 fn find_column<'a>(
     name: &str,
     key: &str,
     value: &'a str,
     header: &[&[u8]],
-    first: &[u8],
+    line: &str,
 ) -> Result<Found<'a>, Refused> {
     // Names of columns may contain colons. Therefore the name is the longest text before a colon that is in the header.
     let is_column = |text: &str| header.contains(&text.as_bytes());
@@ -70,10 +70,8 @@ fn find_column<'a>(
             named: !counted,
         }),
         None => {
-            let text = format!(
-                "{name}: columns: {key}={value}: there is no column \"{column}\"; the first line is {}",
-                quote(first)
-            );
+            let text =
+                format!("{name}: columns: {key}={value}: there is no column \"{column}\"; {line}");
             Err(Refused {
                 lacks_column: true,
                 error: WorkloadError::new(ErrorKind::Option, text),
@@ -152,7 +150,7 @@ impl Columns {
         opts: &TraceOptions,
         name: &str,
         header: &[&[u8]],
-        first: &[u8],
+        line: &str,
     ) -> Result<Self, Refused> {
         let (mut times, mut offset, mut size) = (None, None, None);
         let (mut ops, mut volume, mut placement) = (None, None, None);
@@ -175,7 +173,7 @@ impl Columns {
                     false => "columns: time and gap are given; leave one out".into(),
                 });
             }
-            let found = find_column(name, key, value, header, first)?;
+            let found = find_column(name, key, value, header, line)?;
             named |= found.named;
             let index = found.index;
             let in_bytes = || -> Result<Column, WorkloadError> {

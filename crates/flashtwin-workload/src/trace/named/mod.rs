@@ -14,10 +14,21 @@ use super::dates::Clock;
 use super::lines::{Line, LineParser};
 use super::options::TraceOptions;
 use super::words::Codes;
-use crate::error::{ErrorKind, WorkloadError};
+use crate::error::{quote, ErrorKind, WorkloadError};
 use columns::parts;
 use numbers::separator_of;
 use request::{Fields, Shift};
+
+/// Returns how many of the options name a field of a line.
+fn names_in(parts: &[(&str, String)], line: &[&[u8]]) -> usize {
+    let is_name = |text: &[u8]| !text.iter().all(u8::is_ascii_digit) && line.contains(&text);
+    let named = parts.iter().filter(|(_, value)| {
+        let ends = value.match_indices(':').map(|(at, _)| at);
+        ends.chain([value.len()])
+            .any(|end| is_name(&value.as_bytes()[..end]))
+    });
+    named.count()
+}
 
 /// Syntax of the option.
 const FORM: &str =
@@ -119,17 +130,18 @@ impl Named {
             }
             let separator = separator_of(text);
             let header: Vec<&[u8]> = split(text, separator).collect();
-            let found = match Columns::find(&parts, opts, name, &header, text) {
+            let names = names_in(&parts, &header);
+            let which = if names > 0 { "header" } else { "first line" };
+            let shown = format!("the {which} is {}", quote(text));
+            let found = match Columns::find(&parts, opts, name, &header, &shown) {
                 Ok(found) => found,
                 Err(refused) if !refused.lacks_column => return Err(refused.error),
-                // The error message is about the first line that is no comment; if all are comments, about the first
-                // line.
+                // The message shows the line with most of the names; of several such lines, the first that is no
+                // comment.
                 Err(refused) => {
-                    if error
-                        .as_ref()
-                        .is_none_or(|(of_comment, _)| *of_comment && !comment)
-                    {
-                        error = Some((comment, refused.error));
+                    let rank = (names, !comment);
+                    if error.as_ref().is_none_or(|(best, _)| *best < rank) {
+                        error = Some((rank, refused.error));
                     }
                     continue;
                 }
@@ -141,8 +153,9 @@ impl Named {
                 best = Some((separator, titles, fields, found));
                 break;
             }
-            // Columns are given by number only. Lines before the first line with a valid time are titles. If no line
-            // has a valid time, the first line that fits counts.
+            // This line has the columns, but they are given by number only, so it may be a line of titles. Lines
+            // before the first line with a valid time are titles. If no line has a valid time, the first line that
+            // has the columns counts.
             if best.is_none() && !comment {
                 best = Some((separator, number, fields, found));
             }

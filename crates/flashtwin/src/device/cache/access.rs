@@ -110,7 +110,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Stores the placement of a write as that of the last write of the page.
+    /// Records the placement that the host requests for the page with this write, in place of that of an earlier
+    /// write.
     #[inline(always)]
     pub(super) fn note_asked(&mut self, request: ReqId, id: u32) {
         if !B::PLAIN && !self.cache.asked.is_empty() {

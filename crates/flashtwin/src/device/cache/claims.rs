@@ -183,7 +183,7 @@ impl Claims {
     }
 
     /// Called when a page gives up its slot. If the page's claim is open and has other pages, the slot is granted to
-    /// the claim again. Otherwise it becomes free.
+    /// the claim again. Otherwise the slot becomes free.
     pub fn leave(&mut self, page: u32) {
         let at = self.claim_of(page);
         if at == NONE {
@@ -213,8 +213,8 @@ impl Claims {
         }
     }
 
-    /// Returns the next page that can use its slot. `kept` is the number of slots that the policy reserves for its
-    /// blocks.
+    /// Returns the next page that has been granted a slot and has waited for it; `None` if there is none. `kept` is
+    /// the number of slots that the policy reserves for its blocks.
     pub fn next(&mut self, kept: u32) -> Option<u32> {
         let kept = match self.draining {
             0 => {

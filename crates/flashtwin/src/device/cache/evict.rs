@@ -212,7 +212,8 @@ impl<B: Backend> Device<B> {
         self.grant_slots();
     }
 
-    /// Returns the slot of a page under a policy whose blocks occupy the room of all their pages.
+    /// Gives the slot of a page back to its claim or to the free slots, then grants free slots to waiting pages. Used
+    /// under a policy whose blocks occupy the room of all their pages.
     #[inline(never)]
     pub(super) fn return_claimed_slot(&mut self, id: u32) {
         if let Some(claims) = &mut self.cache.claims {

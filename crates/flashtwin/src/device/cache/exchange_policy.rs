@@ -26,7 +26,8 @@ impl<B: Backend> Device<B> {
         let mut leaving = Vec::new();
         for (page, number) in order.into_iter().zip(1..) {
             let p = self.page(page.0);
-            // If a program of the page is running, the policy is notified at its end that the page is clean.
+            // A page whose program is running counts as dirty. When the program ends, the policy is notified that the
+            // page is clean.
             let dirty = p.is_unstable();
             let access = Access {
                 lpn: p.lpn,

@@ -110,8 +110,8 @@ impl<B: Backend> Device<B> {
             missing: count,
         };
         for i in 0..count as usize {
-            // The group may become complete during the loop. It is then programmed, and this page may have been
-            // released.
+            // If the group becomes complete during the loop, its pages are programmed and may be released. The loop
+            // then ends.
             let Some(&id) = self.cache.groups[group as usize].pages.get(i) else {
                 break;
             };

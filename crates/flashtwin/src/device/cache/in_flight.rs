@@ -79,7 +79,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Notifies the policy if the change of a page's residency put the page in flight or ended that.
+    /// Called after a change of a page's residency. Notifies the policy if the page is now in flight and was not
+    /// before, or the reverse.
     #[inline(always)]
     pub(super) fn residency_changed(&mut self, id: u32) {
         let cache = &mut self.cache;

@@ -64,7 +64,8 @@ impl<B: Backend> Device<B> {
         sectors: u64,
         older: Option<u32>,
     ) -> bool {
-        // There is one copy of the code for reads and one for writes. Each copy omits the steps of the other.
+        // There is one copy of the code for reads and one for writes. Each copy contains only the steps for its own
+        // kind of access.
         match write {
             true => self.usual_miss_of::<true>(request, lpn, sectors, older),
             false => self.usual_miss_of::<false>(request, lpn, sectors, older),

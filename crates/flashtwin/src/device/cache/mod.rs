@@ -102,9 +102,10 @@ pub(super) struct Cache {
     /// Whether a waiting access may succeed now, because a page has become evictable.
     may_retry: bool,
     waiters: Waiters,
-    /// The last flash operation of a cached page that ended.
+    /// Of the flash operations of cached pages, the one that ended last.
     ended: Ended,
-    /// For each page that accesses were waiting for when it got its slot: the operation that had ended then.
+    /// For each page for which accesses were waiting when the page got its slot: the flash operation that had ended
+    /// last at that instant.
     slot_ends: Vec<Ended>,
     /// For each page, the placement of its last write. Empty if the flash does not use placements.
     asked: Vec<Asked>,
@@ -307,7 +308,8 @@ impl Cache {
         self.pages.len() as u32 - 1
     }
 
-    /// Counts the wait of an access for the slot of page `id`. The wait began at `since`.
+    /// Counts the wait of an access for the slot of page `id`: a wait that began at `since` and has the duration
+    /// `slot`. A wait of zero is not counted.
     #[inline(always)]
     fn count_slot_wait(&mut self, id: u32, since: Time, slot: Time, is_logged: bool) {
         if slot > Time::ZERO {

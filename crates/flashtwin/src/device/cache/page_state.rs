@@ -451,7 +451,7 @@ impl<B: Backend> Device<B> {
         let (lpn, has_copies) = (p.lpn, p.older.is_some() || p.younger.is_some());
         cache.directory.remove(lpn, PageId(id));
         cache.clear_unstable(id);
-        // All links must be updated before the slot is passed on, because that may release further pages.
+        // All links must be updated before the slot is passed on, because to pass it on may release further pages.
         let wake = match has_copies {
             true => cache.unlink_copies(id),
             false => None,

@@ -25,8 +25,8 @@ pub(super) struct Note {
 }
 
 impl Note {
-    /// Creates the note of a flash operation. `host` is the host's operation, if the flash operation reads or writes
-    /// its page.
+    /// Creates the note of a flash operation. If the flash operation reads or writes the page that the host's
+    /// operation accesses, `host` is that host operation.
     pub fn new(kind: OpKind, cause: Cause, host: Option<PageOp>) -> Note {
         let block = match kind {
             OpKind::Erase { block } => Some(block),

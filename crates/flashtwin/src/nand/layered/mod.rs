@@ -4,7 +4,7 @@
 //! for it, in order. They become the chip's steps (`plan`). Steps are not interrupted: a merge or a collection runs
 //! to its end, and reads with priority overtake only waiting operations. The host's operation completes when its own
 //! page has been read or programmed; the remaining flash operations keep the chip busy after that. A chip counts as
-//! in GC from the first to the last page that an access moves or erases.
+//! in GC from the first move or erase of an access until the last one ends.
 //!
 //! On a device whose chips have their own pins, no transfer ever waits. The transfer time is then part of the array
 //! time. Such a chip needs an event only when an operation or a GC begins or ends.
@@ -55,7 +55,7 @@ pub(crate) struct Layered {
     gc_took: Vec<Time>,
     /// Counters of the translation layers at the last reset.
     counted_before: Counters,
-    /// Number of the first chip in the event queue.
+    /// Number that the first chip has among the resources of the event queue.
     pub first_resource: usize,
     pages: Pages,
     costs: plan::Costs,
@@ -152,7 +152,7 @@ impl Layered {
         chip
     }
 
-    /// Starts the next step of a chip that takes time. If there is none, the chip is free. Returns the host
+    /// Starts the chip's next step that takes time. If there is no such step, the chip is free. Returns the host
     /// operation, if any, that completes before that step.
     fn proceed(&mut self, chip: usize, now: Time, events: &mut EventQueue) -> Option<Done> {
         let mut done = None;
@@ -445,5 +445,6 @@ impl Layered {
     }
 }
 
-/// Number of times that the pages on which a chip's state depends are all written before the first copy.
+/// Number of pages that are written before the first copy, in multiples of the number of pages on which a chip's
+/// state depends.
 const WEAR_IN: u64 = 8;

@@ -168,8 +168,8 @@ impl Costs {
         }
     }
 
-    /// Appends the steps of operations that are all of the same kind. Returns their transfer time and their array
-    /// time.
+    /// Appends the steps of operations that are all of the same kind. Returns the total transfer time and the total
+    /// array time of the operations.
     fn append(&self, ops: &[FlashOp], lane: &mut Lane) -> (Time, Time) {
         let (first, count) = (ops[0].kind, ops.len() as u64);
         let array = match self.read.len() + self.program.len() {

@@ -113,6 +113,13 @@ impl Modern {
         Modern::with_map(spec, params, map)
     }
 
+    /// Takes over the GC settings of `spec`.
+    pub fn set_gc(&mut self, spec: &DeviceSpec) {
+        self.map.ftl.set_low(spec.low_blocks_chip());
+        self.map.idle_blocks = spec.idle_blocks_chip();
+        self.map.preemptible = spec.gc.preemptible;
+    }
+
     /// Starts or stops keeping a log.
     pub fn set_log(&mut self, on: bool) {
         self.log = on.then(Vec::new);

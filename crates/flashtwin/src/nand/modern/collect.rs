@@ -14,7 +14,8 @@ const TOGETHER: u32 = 16;
 /// must be prefetched before the map entries.
 pub(super) const FAR_AHEAD: u32 = 32;
 
-/// A block being collected. Its size is a power of two, since every move indexes the table of runs.
+/// The state of the collection of a block. The size of this struct is a power of two, since every move indexes the
+/// table of runs.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
 pub(super) struct Run {

@@ -61,7 +61,8 @@ impl Lane {
         self.step.is_none()
     }
 
-    /// Returns the time until all steps are done. A suspended step is assumed to resume now, and no step to wait.
+    /// Returns the time until all steps are done. Assumes that a suspended step resumes now, and that no step has to
+    /// wait.
     pub fn rest(&self, now: Time) -> Time {
         let begun = match (self.held, self.step) {
             (Some(held), _) => held,

@@ -93,8 +93,9 @@ impl Layout {
         }
     }
 
-    /// Returns the plane that reads a page, and the number of what the read returns. That is the flash page of one
-    /// plane if planes read independently, otherwise a whole row (and the plane is 0).
+    /// Returns the plane that reads a page, and a number for the data that one read of this plane returns. If planes
+    /// read independently, the number is that of a flash page. Otherwise the number is that of a row, and the plane
+    /// is 0.
     fn sensed(&self, ppn: Ppn) -> (usize, u32) {
         match self.independent {
             true => {
@@ -113,13 +114,15 @@ pub(super) struct Sensing {
 }
 
 impl Sensing {
-    /// Whether the last read of the page's plane includes this page. To read the page then takes no further time.
+    /// Whether the last read of the page's plane has already returned this page, so that the page takes no further
+    /// read time.
     pub fn has(&self, layout: &Layout, ppn: Ppn) -> bool {
         let (plane, what) = layout.sensed(ppn);
         self.last[plane] == what
     }
 
-    /// Whether the page can be read without a second read of its plane.
+    /// Whether the page can be read without a second read of its plane: the plane has not read yet, or its last read
+    /// has returned this page.
     pub fn may_join(&self, layout: &Layout, ppn: Ppn) -> bool {
         let (plane, what) = layout.sensed(ppn);
         self.last[plane] == what || self.last[plane] == NONE

@@ -6,8 +6,8 @@
 //! programmed inside the die (copy-back), or crosses the channel twice.
 //!
 //! The collection of a block is a run of separate operations (`collect`). Host reads with priority may be executed
-//! between them. Host writes of the die wait until the run ends. With `gc.preemptible`, host writes also pass as long
-//! as there is room, and after that in step with the moves.
+//! between them. Host writes of the die wait until the run ends. With `gc.preemptible`, host writes do not wait as
+//! long as there is room. When there is little room, they alternate with the moves of the run.
 //!
 //! A program or an erase may be suspended for host reads, which have a lane of their own (`lane`). The next operation
 //! may begin before the end of the present one (`ahead`). One write frontier per die receives both host pages and
@@ -66,7 +66,7 @@ pub(crate) struct Modern<M = Blocks> {
     pub stats: FlashStats,
     pub log: Option<Vec<FlashEvent>>,
     pub chips_in_gc: ChipSet,
-    /// Number of the first lane in the event queue.
+    /// Number that the first lane has among the resources of the event queue.
     pub first_resource: usize,
     pub times: Latencies,
     /// Lanes of all dies. First there is a lane per die for the work in service, then a lane per die for the reads
@@ -197,8 +197,8 @@ impl<M: Map> Modern<M> {
                 return die;
             }
             if lane.ends > now {
-                // A suspension has postponed the end of the step, after the earlier instant had been put into the
-                // event queue.
+                // This event is too early: a suspension has postponed the end of the step after the event was set. It
+                // is set anew.
                 set(lane, self.first_resource + resource, events);
                 return die;
             }
@@ -398,9 +398,10 @@ impl<M: Map> Modern<M> {
 
     // ---- suspending ----
 
-    /// Suspends a running program or erase for a host read that arrives. It is not suspended if it ends soon, or if
-    /// it has been suspended for the maximum number of reads. It is not suspended either while the data of the next
-    /// program are being transferred. The read then waits for its end, unless another read arrives.
+    /// Suspends a running program or erase for a host read that arrives. Does not suspend an operation that ends
+    /// soon, or that has been suspended for the maximum number of reads. Does not suspend a program while the data of
+    /// the next program are being transferred. In these cases the read waits, and the suspension is tried again only
+    /// if another read arrives.
     #[inline(never)]
     pub fn suspend_for_read(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         let data_come = self.data_come(die);

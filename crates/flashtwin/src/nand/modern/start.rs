@@ -145,8 +145,8 @@ impl<M: Map> Modern<M> {
         self.start(at, now, events);
     }
 
-    /// Adds those waiting reads to a lane that can be executed together with its read of `first`, which takes
-    /// `array`. Returns the array time of all of them together.
+    /// Adds to a lane the waiting reads that can be executed together with the lane's read of `first`. That read
+    /// takes the array time `array`. Returns the array time of all these reads together.
     fn join_reads(&mut self, at: usize, first: Ppn, array: Time, now: Time) -> Time {
         let die = self.die_of(at);
         let mut sensing = self.layout.sensing();

@@ -1,11 +1,11 @@
 //! Collection of a superblock: one block of every die, collected together (D-98).
 //!
-//! All dies take part in a *run*. Each die reads the live pages of its own block, row by row. The pages cross its
-//! channel to the controller. They are distributed over the dies in turn, and programmed to the blocks that the
-//! host's writes also use. When all pages are programmed, each die erases its block, and the run is over. The new
-//! place of a page is determined when its read begins, since all changes to the map are made at dispatch. During a
-//! run, host reads are executed between two steps. Host writes wait; with `gc.preemptible` they are executed if the
-//! die has room.
+//! All dies take part in a *run*. Each die reads the live pages of its own block, row by row. The pages cross the
+//! channel of that die to the controller. From there they are distributed over the dies in turn, and programmed to
+//! the blocks to which the host's writes also go. When all pages are programmed, each die erases its block, and the
+//! run is over. The new place of a page is determined when its read begins, since all changes to the map are made at
+//! dispatch. During a run, host reads are executed between two steps. Host writes wait; with `gc.preemptible` they
+//! are executed if the die has room.
 //!
 //! A die with a longer queue than others falls behind. To limit the number of open superblocks, a host write may open
 //! the next block of a die only under one condition: all other dies have opened their block of the superblock whose
@@ -306,8 +306,8 @@ impl Modern {
         }
     }
 
-    /// Takes the pages of the next row that have arrived, if the row is complete, or if the die has no further page to
-    /// read. Returns one of the pages, and their number.
+    /// Takes the pages of the next row that have arrived, if the row is complete, or if the die has no further page
+    /// to read. Returns one of the pages, and the number of pages taken.
     fn row_arrived(&mut self, die: usize) -> Option<(u32, u32)> {
         let unit = self.layout.unit;
         let part = &mut self.map.sets.as_mut()?.parts[die];

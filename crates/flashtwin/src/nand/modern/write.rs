@@ -113,8 +113,8 @@ impl Modern {
         self.cross_channel(at, die, transfer, now, events);
     }
 
-    /// Whether a write waits for others that would fill its row. Only write-backs wait. If the host waits for a write
-    /// in the queue, it is not delayed.
+    /// Whether the first write of the queue waits for further writes that would fill its row. It waits only if all
+    /// operations in the queue are write-backs, because the host waits for all other operations.
     #[inline(always)]
     pub(super) fn waits_for_writes(
         &mut self,

@@ -50,7 +50,7 @@ pub(crate) struct Msr {
     pub chips_in_gc: ChipSet,
     pub orders: Orders,
     victims: Victims,
-    /// Number of the first chip in the event queue.
+    /// Number that the first chip has among the resources of the event queue.
     pub first_resource: usize,
     /// Whether collections take no time.
     ideal: bool,
@@ -109,16 +109,23 @@ impl Service {
     }
 }
 
+/// Returns the number of free blocks of a pool at or below which it collects, and that of a chip at or below which a
+/// collection without copy-back continues.
+fn watermarks(spec: &DeviceSpec, params: &MsrNand) -> (u32, u32) {
+    let g = &spec.geometry;
+    let chip_blocks = g.planes_per_chip * g.blocks_per_plane;
+    let of = |blocks: u32| blocks as f64 * spec.gc.low_percent / 100.0;
+    let low = match params.copy_back {
+        true => of(g.blocks_per_plane),
+        false => of(chip_blocks),
+    };
+    (low as u32, (of(chip_blocks) + 1.0) as u32)
+}
+
 impl Msr {
     pub fn new(spec: &DeviceSpec, params: &MsrNand) -> Msr {
         let g = &spec.geometry;
-        let low_of = |blocks: u32| (blocks as f64 * spec.gc.low_percent / 100.0) as u32;
-        let chip_blocks = g.planes_per_chip * g.blocks_per_plane;
-        let low = low_of(if params.copy_back {
-            g.blocks_per_plane
-        } else {
-            chip_blocks
-        });
+        let (low, high) = watermarks(spec, params);
         let mut ftl = PageMap::new(Shape::of(spec, params.copy_back), low);
         let victims = Victims::of(&spec.gc.victim);
         if params.copy_back {
@@ -140,12 +147,19 @@ impl Msr {
             // SAFETY: indexed by chip, as `chips`.
             service: unsafe { TrustedTable::new(vec![Service::IDLE; g.chips as usize]) },
             summary_transfer: spec.ftl.summary_page.then(|| spec.summary_transfer()),
-            high: (chip_blocks as f64 * spec.gc.low_percent / 100.0 + 1.0) as u32,
+            high,
             planes: g.planes_per_chip,
             params: params.clone(),
             writes: Vec::new(),
             reads: Vec::new(),
         }
+    }
+
+    /// Takes over the GC settings of `spec`.
+    pub fn set_gc(&mut self, spec: &DeviceSpec) {
+        let (low, high) = watermarks(spec, &self.params);
+        self.ftl.set_low(low);
+        self.high = high;
     }
 
     // ---- service ----

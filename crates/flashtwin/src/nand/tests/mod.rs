@@ -1,4 +1,5 @@
-//! Values that chips report are compared with operations that are counted, and with what happens later.
+//! Compares the values that chips report with counts of the operations, and predicted times with the times that the
+//! operations then take.
 
 mod modern;
 
@@ -427,7 +428,8 @@ fn the_exact_drain_time_is_the_time_it_takes() {
                     met_in_gc += 1;
                     assert_eq!(predicted, took);
                 } else if predicted < erase + took {
-                    // Otherwise the prediction includes a collection that was not executed.
+                    // A prediction is not compared if it exceeds the time taken by at least the time of an erase.
+                    // Such a prediction includes a collection that was not executed.
                     met += 1;
                     assert_eq!(predicted, took);
                     for (at, predicted) in later_predictions {

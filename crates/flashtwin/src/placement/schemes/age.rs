@@ -8,7 +8,8 @@ parameters! {
     struct Parameters {
         /// Number of classes, including the class of the host's pages.
         classes: u32 = Kind::Count(2, 128), "5", "ours";
-        /// Age that ends the first class of survivors, in percent of the logical pages written by the host.
+        /// Age that ends the first class of survivors: pages written by the host, in percent of the number of logical
+        /// pages.
         base_percent: f64 = Kind::Percent, "10", "ours";
         /// Factor between the ages that end two successive classes.
         factor: u32 = Kind::Count(2, 64), "4", "ours";

@@ -1,4 +1,5 @@
-//! A chain of groups whose number and sizes follow the update intervals of the pages, after MiDAS.
+//! A chain of groups of units, after MiDAS. The number and the sizes of the groups follow from the times between the
+//! writes of a page.
 
 use super::{Class, Device, Entry, HostPage, MovedPage, Needs, Scheme, Shipped, Survivors};
 use crate::component::{parameters, source, Component, Kind, Provenance, Settings};
@@ -8,52 +9,54 @@ use crate::units::Lpn;
 parameters! {
     /// Parameters of MiDAS.
     struct Parameters {
-        /// Largest number of groups; each is a class.
-        groups: u32 = Kind::Count(2, 16), "5", "ours";
+        /// Largest number of groups in the chain.
+        classes: u32 = Kind::Count(2, 16), "5", "ours";
     }
 }
 
 /// Host clock of a page without a copy.
 const NEVER: u64 = u64::MAX;
 
-/// Least number of pages in the sample; smaller devices have all of theirs in it.
+/// Least number of pages in the sample. On a device with fewer logical pages, the sample has all of them.
 const SAMPLE: u32 = 1 << 14;
 
 /// Bins of the ages in one octave.
 const BINS_OF_OCTAVE: usize = 8;
 
-/// Bins of the ages, which are below 2^32 pages of the host.
+/// Number of bins for ages. Ages are counted in pages that the host has written, and are below 2^32.
 const BINS: usize = 32 * BINS_OF_OCTAVE;
 
-/// Largest number of rounds of the search, which ends with the first round that finds no better sizes.
+/// Largest number of rounds of the search for the limits. The search ends earlier, with the first round that finds no
+/// better limits.
 const ROUNDS_MAX: usize = 16;
 
-/// Share of the predicted programs that a further group must save.
+/// Fraction of the predicted programs that a chain with more groups must save compared with the best shorter chain.
 const SAVED_BY_GROUP: f64 = 0.02;
 
 /// Lives of a sample of the pages: a life is the time from a write of a page to its next one.
 #[derive(Clone, Debug)]
 struct Lives {
-    /// One of this number of pages is in the sample.
+    /// Number of logical pages per page of the sample.
     stride: u32,
-    /// Host clock of the last write of each page of the sample; [`NEVER`] if it has no copy.
+    /// Host clock at the last write of each page of the sample; [`NEVER`] if the page has no copy.
     written_at: Vec<u64>,
-    /// Host clock up to which the lives of pages with a copy are counted.
+    /// Host clock up to which `spent` includes the lives that have not ended.
     counted_to: u64,
-    /// Lives that have begun, and lives that have ended, in this epoch.
+    /// Number of lives that have begun in this epoch. `over` is the number of lives that have ended in it.
     begun: u64,
     over: u64,
     /// Lower edges of the bins.
     edges: Vec<f64>,
-    /// By bin, the time that the sample spent at ages of the bin.
+    /// For each bin, the total time that pages of the sample spent at ages within the bin, in host pages.
     spent: Vec<f64>,
-    /// By bin, the number of lives that ended at an age of the bin.
+    /// For each bin, the number of lives that ended at an age within the bin.
     ended: Vec<f64>,
 }
 
-/// Shares of the writes that outlive an age, for the search of the sizes.
+/// Shares of the lives that are longer than a given age. Used to predict the moves of a chain.
 struct Survival {
-    /// For the lower edge of each bin, the share of the pages that live longer, and the integral of this share from 0 on.
+    /// For the lower edge of each bin: the share of the lives that are longer than this age, and the integral of this
+    /// share from age 0 to this age.
     edges: Vec<(f64, f64)>,
 }
 
@@ -63,26 +66,28 @@ pub(crate) struct Midas {
     groups: usize,
     device: Device,
     lives: Lives,
-    /// Host clock of the last page of the host.
+    /// Host clock at the last page that the host wrote.
     clock: u64,
     /// Host clock of the next search.
     due: u64,
-    /// Units that each class may hold in a group of dies; 0: the chain omits the class. The last class has the rest.
+    /// Number of units that each class except the last may hold in a group of dies. With 0, the chain omits the
+    /// class. The last class holds all other units.
     limits: Vec<u32>,
 }
 
-/// Returns the lower edge of a bin, in pages of the host: octaves of the age plus 1, divided into equal bins.
+/// Returns the age, in host pages, at which a bin begins. Ages plus 1 are divided into octaves, and each octave into
+/// bins of equal width.
 fn edge(bin: usize) -> f64 {
     let (octave, within) = (bin / BINS_OF_OCTAVE, bin % BINS_OF_OCTAVE);
-    (octave as f64).exp2() * (1.0 + within as f64 / BINS_OF_OCTAVE as f64) - 1.0
+    (1u64 << octave) as f64 * (1.0 + within as f64 / BINS_OF_OCTAVE as f64) - 1.0
 }
 
 /// Returns the bin of an age.
 fn bin_of(pages: f64) -> usize {
     let value = pages.max(0.0) + 1.0;
-    let octave = value.log2().floor();
-    let within = (value / octave.exp2() - 1.0) * BINS_OF_OCTAVE as f64;
-    octave as usize * BINS_OF_OCTAVE + within as usize
+    let octave = (value as u64).ilog2() as usize;
+    let within = (value / (1u64 << octave) as f64 - 1.0) * BINS_OF_OCTAVE as f64;
+    octave * BINS_OF_OCTAVE + within as usize
 }
 
 impl Lives {
@@ -100,7 +105,8 @@ impl Lives {
         }
     }
 
-    /// Returns the place of a page in the sample: one page of each `stride`, at a position that is no multiple.
+    /// Returns the index of a page in the sample; `None` if the page is not in the sample. Of each `stride`
+    /// consecutive pages, one is in the sample, at a position that differs from stride to stride.
     #[inline]
     fn place(&self, lpn: Lpn) -> Option<usize> {
         let (place, position) = (lpn.0 / self.stride, lpn.0 % self.stride);
@@ -108,7 +114,8 @@ impl Lives {
         (position == mixed % self.stride).then_some(place as usize)
     }
 
-    /// Counts the end of a page's life, if it had a copy, and the beginning of the next one.
+    /// Counts the end of a page's life if the page had a copy. Then begins the page's next life at the host clock
+    /// `next`; [`NEVER`] begins none.
     #[inline]
     fn end(&mut self, lpn: Lpn, clock: u64, next: u64) {
         let Some(place) = self.place(lpn) else {
@@ -119,17 +126,19 @@ impl Lives {
         if begun != NEVER {
             self.over += 1;
             self.spend(begun, clock);
-            self.ended[bin_of((clock - begun) as f64).min(BINS - 1)] += 1.0;
+            self.ended[bin_of(clock.saturating_sub(begun) as f64).min(BINS - 1)] += 1.0;
         }
     }
 
-    /// Counts the time of a life that began at a host clock, up to now.
+    /// Adds the time of a life to the bins of its ages. The life began at the host clock `begun`. Counts only its
+    /// time up to `clock` that was not counted before.
     fn spend(&mut self, begun: u64, clock: u64) {
         let from = self.counted_to.saturating_sub(begun) as f64;
-        let until = (clock - begun) as f64;
+        let until = clock.saturating_sub(begun) as f64;
         let first = bin_of(from).min(BINS - 1);
         let last = bin_of(until).min(BINS - 1);
-        // Rounding may put an age on the other side of an edge, where its share is 0.
+        // Because of rounding, an end of the time may lie outside the first or last bin. That bin then receives the
+        // time 0.
         for bin in first..=last {
             let end = if bin == last {
                 until
@@ -151,8 +160,8 @@ impl Lives {
         self.counted_to = clock;
     }
 
-    /// Ends the epoch, if pages were overwritten: halves all counts, so that earlier epochs count less. While the device
-    /// is filled, few lives end, which says nothing of later ones: the epoch is forgotten.
+    /// Ends the epoch. With `is_filled`, halves all counts, so that earlier epochs count less. Otherwise sets all
+    /// counts to zero: while the device is being filled, few lives end, so their ages do not predict later ones.
     fn end_epoch(&mut self, is_filled: bool) {
         let factor = if is_filled { 0.5 } else { 0.0 };
         for count in self.spent.iter_mut().chain(&mut self.ended) {
@@ -161,12 +170,14 @@ impl Lives {
         (self.begun, self.over) = (0, 0);
     }
 
-    /// Whether about as many lives ended in this epoch as began.
+    /// Whether at least half as many lives ended in this epoch as began. While the device is being filled, fewer
+    /// lives end.
     fn is_filled(&self) -> bool {
         2 * self.over >= self.begun
     }
 
-    /// Returns the shares of the lives that are longer than an age. Ages that no page reached end no life.
+    /// Returns the shares of the lives that are longer than each age. At ages that no page of the sample has reached,
+    /// no life is assumed to end.
     fn survival(&self) -> Survival {
         let (mut left, mut integral) = (1.0f64, 0.0);
         let mut edges = vec![(left, integral)];
@@ -186,7 +197,7 @@ impl Lives {
 }
 
 impl Survival {
-    /// Returns the share of the pages that live longer than `age`, and the integral of this share up to `age`.
+    /// Returns the share of the lives that are longer than `age`, and the integral of this share from age 0 to `age`.
     fn at(&self, age: f64) -> (f64, f64) {
         let last = self.edges.len() - 1;
         let bin = bin_of(age).min(last);
@@ -202,11 +213,12 @@ impl Survival {
 }
 
 impl Midas {
-    /// Returns the number of pages that collection is predicted to move for each page of the host, if class i holds
-    /// `limits[i]` units in each group and the last class the others.
+    /// Returns the predicted number of pages that collection moves per page that the host writes. Class i holds
+    /// `limits[i]` units in each group of dies, and the last class all other units.
     ///
-    /// A class that is collected in the order of opening keeps each page for as long as its units take to be filled. In
-    /// the last class, whose pages have survived longest, writes are taken as uniform.
+    /// A class whose units are collected in the order of their opening keeps a page until the class has filled as
+    /// many units as its limit. In the last class, which has the pages that have survived longest, uniform writes are
+    /// assumed.
     fn moves(&self, survival: &Survival, limits: &[u32]) -> f64 {
         let group_pages = f64::from(self.device.unit_pages) * f64::from(self.device.groups);
         let (mut age, mut entering, mut moves, mut live) = (0.0, 1.0, 0.0, 0.0);
@@ -231,8 +243,9 @@ impl Midas {
         }
     }
 
-    /// Sets the limits to those with the fewest predicted moves. A chain with one group more must save a share of the
-    /// programs, since the prediction is only so exact.
+    /// Sets the limits to those with the fewest predicted moves. A longer chain is chosen only if it saves the
+    /// fraction [`SAVED_BY_GROUP`] of the predicted programs, because a smaller saving is within the error of the
+    /// prediction.
     fn search(&mut self) {
         let survival = self.lives.survival();
         let mut best = vec![0; self.groups - 1];
@@ -247,8 +260,8 @@ impl Midas {
         self.limits = best;
     }
 
-    /// Changes one of the first `groups` limits at a time as long as that lowers the predicted number of moves, and
-    /// returns this number.
+    /// Changes one of the first `groups` limits at a time, as long as that lowers the predicted number of moves.
+    /// Returns the number with the final limits, in moved pages per host page.
     fn fit(&self, survival: &Survival, limits: &mut [u32], groups: usize) -> f64 {
         let most = self.device.units.saturating_sub(self.device.low);
         let mut sizes = vec![0, 1, 2, 3];
@@ -276,7 +289,7 @@ impl Midas {
         best
     }
 
-    /// Returns the first class of the chain from `class` on.
+    /// Returns the first class, from `class` on, that the chain does not omit.
     #[inline]
     fn first_from(&self, class: usize) -> Class {
         let mut class = class;
@@ -302,7 +315,7 @@ impl Shipped for Midas {
         )),
         provenance: Provenance::Reconstruction,
         rule: &[
-            "The host's pages are of the first class of a chain of at most `groups` classes. A survivor goes to the next \
+            "The host's pages are of the first class of a chain of at most `classes` classes. A survivor goes to the next \
              class of the chain, or stays in the last one.",
             "With the scope `chain`, the oldest unit of a class is collected while the class holds more units than its size; \
              otherwise, the victim rule chooses among the units of the last class.",
@@ -316,8 +329,8 @@ impl Shipped for Midas {
     };
 
     fn new(settings: &Settings, device: &Device) -> Result<Midas, String> {
-        let Parameters { groups } = Parameters::of(settings);
-        let groups = groups as usize;
+        let Parameters { classes } = Parameters::of(settings);
+        let groups = classes as usize;
         Ok(Midas {
             groups,
             device: *device,
@@ -358,7 +371,8 @@ impl Scheme for Midas {
     }
 
     fn trimmed(&mut self, lpn: Lpn) {
-        // The scheme does not learn the clock of a trim: the life is counted to the last host page seen.
+        // The scheme is not given the host clock of a trim. The page's life therefore ends at the clock of the last
+        // host page that the scheme has seen.
         self.lives.end(lpn, self.clock, NEVER);
     }
 

@@ -1,9 +1,11 @@
-//! The scope `chain`: classes that hold more units than their limit, each in the order of opening.
+//! The scope `chain`: the oldest closed unit of a class that holds more units than its limit, or else the units of
+//! the last class.
 
 use super::{Asked, Scope, Setup, Unit};
 use crate::component::{Component, Settings};
 
-/// The scope in which classes above their limit are collected in order, and otherwise the last class.
+/// The scope `chain`. If a class is above its limit, the scope is the oldest closed unit of the first such class.
+/// Otherwise it is all units of the last class.
 #[derive(Clone, Debug)]
 pub(crate) struct Chain {
     /// The only unit of the scope; `None` if the scope is the last class.
@@ -27,7 +29,7 @@ impl Scope for Chain {
             pool.classes.in_use(pool.group, class as u16) > limit
         };
         let above = pool.limits.iter().enumerate().filter(is_above);
-        // A class whose only units are still being written has no oldest closed unit.
+        // A class is passed over if all its units are still being written, because it then has no closed unit.
         self.oldest = above
             .filter_map(|(class, _)| {
                 let is_closed = |unit: &Unit| !unit.bound && unit.awaited == 0 && unit.given > 0;

@@ -3,7 +3,7 @@
 use super::two_regions::skewed;
 use super::*;
 
-/// A device with the fill of 0.875 of SSD-iq's figures, written once in order.
+/// Returns a device that was written once in order. As in SSD-iq's figures, live pages are 0.875 of its units in use.
 fn filled(rules: &str) -> Placed {
     let mut device = device(&format!(
         "units=411 unit_pages=128 logical_pages=44800 low=6 handles=ii {rules}"
@@ -27,7 +27,8 @@ fn amplification(rules: &str, writes: f64) -> f64 {
 
 const MIDAS: &str = "scheme=midas scope=chain";
 
-/// The first capacities after the fill have no long lives that ended; pages that are not overwritten count, too.
+/// In the first capacities after the fill, no long life has ended yet. The scheme must also use the ages of pages
+/// that have not been overwritten.
 #[test]
 fn cold_pages_are_known_before_they_are_overwritten() {
     let (mut device, mut rng) = (filled(MIDAS), Rng::new(4));
@@ -51,7 +52,7 @@ fn a_skewed_load_moves_fewer_pages() {
     }
 }
 
-/// Under uniform writes no division of the units has fewer moves than none.
+/// Under uniform writes, no chain of several groups has fewer moves than a single group.
 #[test]
 fn a_uniform_load_has_one_group() {
     let (chain, greedy) = (amplification(MIDAS, 0.5), amplification("scheme=none", 0.5));
@@ -104,8 +105,9 @@ impl Scheme for TwoUnits {
     }
 }
 
-/// Units 0 to 4 hold pages of the host. Unit 0 is collected although unit 3 has fewer live pages. The next unit in
-/// order, unit 1, has nothing to gain, so the rule chooses among all units.
+/// Units 0 to 4 hold pages of the host. The first class is above its limit, so unit 0, its oldest, is collected
+/// although unit 3 has fewer live pages. Then unit 1 is the oldest, but has no invalid page, so the rule chooses
+/// among all units: unit 3.
 #[test]
 fn a_class_above_its_limit_is_collected_in_order() {
     let words = words("units=8 unit_pages=4 logical_pages=16 low=2 handles=ii scope=chain");

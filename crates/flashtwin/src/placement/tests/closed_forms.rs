@@ -36,11 +36,13 @@ fn near(name: &str, found: f64, expected: f64, share: f64) {
     );
 }
 
-/// Number of units in use and of pages of a unit. With the number of logical pages below, devices have a fill of 0.8.
+/// Number of units that are in use, and number of pages of a unit. `LOGICAL` live pages are 0.8 of the pages of these
+/// units.
 const UNITS: u32 = 400;
 const PAGES: u32 = 96;
 const LOGICAL: u32 = UNITS * PAGES / 5 * 4;
-/// Factor by which devices have more units, in tests whose result would differ if a stream had one unit more or less.
+/// Factor on the numbers of units and pages, for tests in which one unit more or less for a stream would change the
+/// result noticeably.
 const LARGE: u32 = 4;
 
 /// Returns a device in which collection leaves `UNITS` units in use.
@@ -82,7 +84,7 @@ fn spread(rng: &mut Rng) -> (u32, u16) {
     (LARGE * lpn + rng.below(LARGE.into()) as u32, id)
 }
 
-/// Returns the amounts of live pages of the two parts, in units.
+/// Returns the number of live pages of each of the two parts, as a number of full units.
 fn live_of_split() -> [f64; 2] {
     [0.2, 0.8].map(|share| share * f64::from(LOGICAL) / f64::from(PAGES))
 }
@@ -127,8 +129,8 @@ fn uniform_and_permuted_writes() {
     near("permuted", permuted, theory::permuted_fifo(load), 0.02);
 }
 
-/// The greedy rule keeps the units of all streams equally full. Streams that are only separated therefore have the
-/// write amplification of uniform writes, whatever the skew.
+/// The greedy rule keeps the units of all streams equally full. If streams have separate units but no quotas, write
+/// amplification is therefore that of uniform writes, whatever the skew.
 #[test]
 fn greedy_over_separate_streams_is_as_uniform_writes() {
     let mut rng = Rng::new(2);

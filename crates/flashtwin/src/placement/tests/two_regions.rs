@@ -85,8 +85,8 @@ fn a_copy_from_a_snapshot_continues_alike() {
     assert!(!copy.scope.set_words(&wrong));
 }
 
-/// A snapshot does not have the host clock until which background collections rest. A loaded device therefore chooses
-/// once more.
+/// A snapshot lacks the host clock before which no background collection begins. A device that is loaded from it
+/// therefore chooses a victim once more, which must change nothing.
 #[test]
 fn a_declined_choice_leaves_no_trace() {
     for seed in crate::rng::seeds(4) {

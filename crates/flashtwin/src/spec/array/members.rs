@@ -1,4 +1,4 @@
-//! The members of an array, and its front end. Each of them is read as a device.
+//! The members of an array, and its front end. The front end and each member are read as devices.
 
 use super::read::{DRIVES, MEMBER};
 use super::{is_array, ArraySpec};

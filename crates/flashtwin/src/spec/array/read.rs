@@ -43,8 +43,8 @@ impl ArraySpec {
     }
 
     /// Reads an array file as [`ArraySpec::parse`] does, after setting dotted keys. The keys are those of `[array]`,
-    /// `[buffer]`, `[link]` and `[controller]`, and keys of the members such as `member.gc.low_percent`. Members
-    /// cannot be files here.
+    /// `[buffer]`, `[link]` and `[controller]`, and keys of the members such as `member.gc.low_percent`. Members that
+    /// are given by device files are refused, because this function reads no files.
     ///
     /// # Errors
     /// Fails as [`ArraySpec::parse`] does.

@@ -45,6 +45,11 @@ const CASES: &[(&str, &str, &str)] = &[
          read_cache_latency_us, power_loss_protection, and the parameters of the policy",
     ),
     (
+        "chips = 2",
+        "chips = 2\noverprovisioning = 7",
+        "x.toml:5:1: geometry.overprovisioning: unknown key; did you mean \"over_provisioning\"?",
+    ),
+    (
         "capacity =",
         "planes_per_chp = 2\ncapacity =",
         "x.toml:25:1: buffer.planes_per_chp: unknown key; did you mean \

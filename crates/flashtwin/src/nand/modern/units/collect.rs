@@ -97,8 +97,8 @@ impl Group {
         self.waiting[usize::from(class)].push_back(Waiting { number, ..waiting });
     }
 
-    /// Returns the class whose first waiting page has waited longest, and the number of that page. Considers only
-    /// classes whose first waiting page has a larger number than `after`.
+    /// Returns the class whose first waiting page has waited longest, and the number of that page in the order of
+    /// arrival. Considers only classes whose first waiting page has a number above `after`.
     pub fn next_head(&self, after: Option<u64>) -> Option<(u64, Class)> {
         let heads = self.waiting.iter().enumerate();
         let heads = heads.filter_map(|(class, of)| Some((of.front()?.number, class as Class)));

@@ -143,7 +143,7 @@ fn at_the_watermark_writes_pass_in_step_with_the_moves() {
                 bench.step();
             }
             for (at, done) in bench.done.drain(..) {
-                // At the beginning, the die is filled, but not worn.
+                // The first 10 000 writes are not examined, because the die is filled, but not worn yet.
                 if written > 10_000 {
                     longest = longest.max(at - done.op.enqueued);
                     least_free = least_free.min(bench.nand.ftl().pool(0).free);
@@ -173,7 +173,7 @@ fn room_counted_in_pages_is_there_when_a_second_block_needs_it() {
             bench.enqueue_page(lpn, Destage, Stream::Hot);
             while bench.step() {}
             let erases = bench.nand.stats().count(Cause::Erase);
-            // At the beginning, the die is filled, but not worn.
+            // The first 10 000 writes are not examined, because the die is filled, but not worn yet.
             if written > 10_000 {
                 most = most.max(erases - erased);
                 least_free = least_free.min(bench.nand.ftl().pool(0).free);
@@ -266,7 +266,8 @@ fn writes_fill_the_cache_and_then_pass_it_by_and_an_idle_die_folds() {
     assert_eq!(stats.count(Cause::GcMove), 0);
     assert_eq!(stats.count(Cause::Erase), 4);
     assert_eq!(slc_blocks(&bench), []);
-    // 21 pages are in blocks of 16 pages, the first of which was open already.
+    // The 20 folded pages and one more page are in two blocks of 16 pages. One of these blocks was open already, so
+    // one free block was used.
     assert_eq!(bench.nand.ftl().pool(0).free, free - 1);
     bench.nand.ftl().check().unwrap();
 }

@@ -155,7 +155,8 @@ fn planes_program_at_once_what_waits() {
     for lpn in 0..6 {
         bench.at(0.0, Destage, lpn);
     }
-    // The first program finds the die idle. Three more pages fill its row, and the others begin the next row.
+    // The first page finds the die idle, and is programmed alone. Three more pages fill the row that it began. The
+    // last two pages begin the next row.
     let second = 302.4 + 3.0 * 102.4 + 200.0;
     let third = second + 2.0 * 102.4 + 200.0;
     let ends = [302.4, second, second, second, third, third];

@@ -277,9 +277,9 @@ fn tables_are_those_of_the_device_without_time() {
             let mut bench = Bench::new(&spec, seed);
             for _ in 0..4_000 {
                 let lpn = Lpn(bench.rng.below(bench.logical) as u32);
-                // An invalid id counts as no id. A page without an id goes to the group with the most room, which
-                // depends on the writes that wait. The order of two writes of one page to different groups depends on
-                // them, too. Ids are therefore always valid if there are several groups.
+                // An invalid id counts as no id. If there are several groups, two outcomes depend on the writes that
+                // wait: the group of a page without an id, which is the group with the most room, and the order of
+                // two writes of one page to different groups. All ids are therefore valid in this case.
                 let id = match spec.placement.as_ref().unwrap().groups {
                     1 => (bench.rng.below(5) > 0).then(|| bench.rng.below(HANDLES + 1) as u16),
                     _ => Some((u64::from(lpn.0 % 4) << 14 | bench.rng.below(HANDLES)) as u16),

@@ -234,7 +234,7 @@ fn never_read(more: &[(&str, &str)], seed: u64) {
             _ => submit(&mut ssd, op, first * PAGE + at * 512, sectors * 512, tag),
         }
         for done in ssd.completions().drain(..) {
-            // Sectors that a read requests may be written before the read completes.
+            // A read of lacking sectors must fail, unless all of them were written before the read completed.
             if let Some(lacking) = &asked[done.tag as usize] {
                 let still = lacking.iter().any(|&at| !written[at as usize]);
                 let is_read = done.status == Status::Ok;
