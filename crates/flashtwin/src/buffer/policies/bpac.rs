@@ -68,10 +68,11 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
         "Victim: of the clusters that received no page for more than `age` page writes, the \
              one with the most pages; of several, the least recent. Without such clusters, the \
              least recent cluster; without clusters, the least recent page of P.",
-        "With `adapt`, two sizes are set every C page writes. `l_p` becomes the distance \
-             within which nine tenths of the rewritten pages were written again, between 0.1 C \
-             and 0.9 C. `age` becomes the distance within which nine tenths of the growing \
-             clusters grew.",
+        "With `adapt`, `l_p` and `age` are set anew after every C page writes. Distances are in \
+             page writes. `l_p` becomes the distance since a page's previous write that nine \
+             tenths of the rewrites did not exceed, but at least 0.1 C and at most 0.9 C. `age` \
+             becomes the distance since a cluster last received a page that nine tenths of the \
+             additions to clusters did not exceed.",
     ],
     drawing: "
 write -> P [ 16  5 ] -- longer than l_p --> K [ B3{12} B0{0,1} | B2{8} B1{4} ]

@@ -57,8 +57,8 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
              clean. Without it, a hit moves nothing, and a miss bypasses the buffer.",
         "Compensation: a block whose N pages were written in order from the first to the last \
              moves to the least recent end.",
-        "Victim: the least recent block except the one being accessed, unless that is the \
-             only one. Its dirty pages are written in ascending order.",
+        "Victim: the least recent block. The block being accessed is the victim only if it is the \
+             only one. The victim's dirty pages are written in ascending order.",
         "With `padding`, the missing pages of the victim are read from flash, and all N pages \
              are written. A block without dirty pages is dropped.",
     ],

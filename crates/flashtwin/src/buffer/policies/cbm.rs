@@ -65,7 +65,7 @@ parameters! {
 pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: "cbm",
     title: "CBM",
-    line: "A write buffer with a page region and a block region that cooperates with a read \
+    line: "A write buffer that has a page region and a block region, and cooperates with a read \
                 cache.",
     family: Family::Blocks,
     source: source(
@@ -85,10 +85,11 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
              with the most pages; of these, the one written least recently.",
         "Write: a page of PR moves to the head of PR. A new page joins its block in BR, or \
              enters at the head of PR. When a block has THR pages in PR, all of them move to BR.",
-        "THR starts at 2. It doubles when BR has grown beyond the share `theta` of the \
-             buffer. It halves, down to `threshold_floor`, when an eviction finds BR empty. A \
-             block of PR that then has THR pages moves when its next page enters. With `migrate` \
-             = scan, all such blocks move at once, after the victim has been taken (D-222).",
+        "THR starts at 2. Each time BR grows and then takes more than the share `theta` of the \
+             buffer, THR doubles. When an eviction finds BR empty, THR halves, but not below \
+             `threshold_floor`. A block of PR that has at least THR pages after the halving moves \
+             to BR when its next page enters. With `migrate` = scan, all such blocks move at once, \
+             after the victim has been taken (D-222).",
         "Victim: the block at the tail of BR. If BR is empty, the least recent page of PR \
              with all pages of its block. The block being written is the victim only if it is the \
              only one.",

@@ -36,8 +36,8 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
         "The cold-clean list CCL has clean pages that were accessed once. The mixed list ML \
              has dirty pages, and clean pages that were accessed again. A page enters with its \
              cold flag set.",
-        "Miss: a page that is read enters at the most recent end of CCL, a page that is \
-             written at that of ML.",
+        "Miss: a page that is read enters at the most recent end of CCL, a page that is written at \
+             the most recent end of ML.",
         "Hit in either list: the flag is cleared, and the page moves to the most recent end \
              of ML.",
         "Victim: the least recent page of CCL, if CCL has any.",

@@ -105,10 +105,10 @@ pub(crate) const ENTRIES: &[Entry] = &[
         provenance: Provenance::Printed,
         rule: &[
             "One list as in LRU, and a pointer into it that starts at the least recent end.",
-            "Victim: at most `test_num` entries are inspected, from the pointer on. The first \
+            "Victim: at most `test_num` entries are inspected, from the pointer on. The first page \
              whose chip is neither collecting nor close to collection is the victim, and the \
-             pointer moves just behind it. If there is none, the least recent page is evicted, \
-             and the pointer stays where the search stopped (D-17).",
+             pointer moves just behind this page. If there is none, the least recent page is \
+             evicted, and the pointer stays where the search stopped (D-17).",
             "After `cycle_num` searches, the pointer returns to the least recent end.",
             "A chip is close to collection if it has no free block above the trigger, and at most \
              `hp_margin_percent` of its open block is left (D-16).",

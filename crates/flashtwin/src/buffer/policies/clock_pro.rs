@@ -48,20 +48,21 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
         "One clock has hot pages, cold pages, and uncached pages in their test period. Each \
          cached page has a reference bit, which a hit sets. The list head is behind HAND_hot.",
         "Miss: the page is cold, in its test period, and enters at the head. If the page is still \
-         on the clock, it becomes hot instead, and HAND_hot runs.",
+         on the clock as an uncached page, it becomes hot instead, and HAND_hot runs.",
         "Victim: HAND_cold goes from one cold page to the next. If the bit is clear, the page is \
          evicted; it stays on the clock as an uncached page if it is in its test period. If the \
          bit is set, it is cleared, and the page moves to the head. It becomes hot if it was in \
          its test period (HAND_hot runs); otherwise it stays cold and starts a new test period.",
-        "HAND_hot runs while the hot pages exceed C minus the target of cold pages. It clears \
-         bits that are set; a hot page whose bit is clear becomes cold. The test periods of the \
-         cold pages that it passes end.",
+        "HAND_hot runs while the hot pages exceed C minus the target of cold pages. It clears bits \
+         that are set; a hot page whose bit is clear becomes cold. When HAND_hot passes a cold \
+         page, the test period of this page ends.",
         "HAND_test ends test periods while the clock has more than C uncached pages. An uncached \
          page whose test period ends is removed from the clock.",
         "The target of cold pages starts at `cold_min`. It grows by 1 for each page accessed in \
          its test period. It shrinks by 1, but not below `cold_min`, for each test period that \
          ends without an access.",
-        "Until the first eviction, pages are hot as long as there are not too many hot pages.",
+        "Until the first eviction, new pages are hot while the number of hot pages is less than C \
+             minus the target of cold pages.",
     ],
     drawing: "
        HAND_hot

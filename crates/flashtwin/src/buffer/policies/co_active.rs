@@ -56,13 +56,13 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
         "Write: the page moves to the most recent end of DL. It is hot if it was written since \
          the filter's last reset, otherwise cold.",
         "Read: on a hit, the page moves to the most recent end of its list; on a miss, it enters \
-         at that of CL.",
+         at the most recent end of CL.",
         "Victim: the least recent clean page; otherwise the least recent cold dirty page; \
          otherwise the least recent dirty page.",
-        "Active write-back: when a channel (`idle_unit`) is idle, its least recent cold dirty \
-         page is written to flash, with at most `write_backs` in flight. The page stays in the \
-         buffer, as a clean page in CL at the position of its last access, unless it was written \
-         again meanwhile.",
+        "Active write-back: when a channel (`idle_unit`) is idle, the least recent cold dirty page \
+         of this channel is written to flash. At most `write_backs` of these writes are in flight. \
+         The page stays in the buffer, as a clean page in CL at the position of its last access, \
+         unless it was written again meanwhile.",
     ],
     drawing: "
 CL [ 3c ] -> victim first

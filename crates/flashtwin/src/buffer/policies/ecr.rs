@@ -78,8 +78,9 @@ pub(crate) const ENTRIES: &[Entry] = &[
              recent page.",
             "CQCT (Eqs 1 to 4) is the time of the chip's queued reads and writes, of the \
              collection that they will start, and of the summary pages that they will fill. A \
-             write in service already has its page (D-162). `cqct` = exact adds transfers, and \
-             counts only the remaining time of running work.",
+             write in service does not count against the free pages, because it already has its \
+             page (D-162). `cqct` = exact adds transfers, and counts only the remaining time of \
+             running work.",
         ],
         drawing: "
 clean    [ 9c  6c ] -> victim, as long as there is one

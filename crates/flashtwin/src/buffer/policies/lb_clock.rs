@@ -41,9 +41,9 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
         "Blocks are in a ring, each with a reference bit. A hand points at one of them.",
         "An access to a block of the ring sets its bit. A new block enters just behind the \
              hand, with the bit cleared.",
-        "Victim: the hand clears bits and advances until it reaches a block whose bit is \
-             clear. Of all blocks with a clear bit, the one with the most pages is the victim; of \
-             several, the first from the hand on.",
+        "Victim: the hand clears bits and advances until it reaches a block whose bit is clear. Of \
+             all blocks with a clear bit, the one with the most pages is the victim; of several \
+             such blocks, the first one from the hand on.",
     ],
     drawing: "
      hand

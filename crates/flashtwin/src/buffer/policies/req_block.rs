@@ -58,11 +58,12 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
              the list SRL.",
         "Hit in a larger block: the pages that one request hits are removed from it, and form \
              a block of their own at the head of the list DRL (divided).",
-        "Victim: of the blocks at the tails of IRL, DRL and SRL, the one with the least hits \
-             / (pages x age), with the age in page accesses; if equal, the first of these lists. \
-             The block that the request is filling is the victim only if it is the only one.",
-        "Together with a victim from DRL, the block from which it was divided is evicted, if \
-             that is still in IRL.",
+        "Victim: of the blocks at the tails of IRL, DRL and SRL, the one with the least hits / \
+             (pages x age), with the age in page accesses; of several, the block of the list named \
+             first. The block that the request is filling is the victim only if it is the only \
+             one.",
+        "Together with a victim from DRL, the block from which the victim was divided is evicted, \
+             if this block is still in IRL.",
     ],
     drawing: "
 write request -> IRL [ {20}  {16,17}  {8,10,11} ]   tail with the least

@@ -56,8 +56,8 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
              page with counter 0 is the victim.",
         "Victim from S otherwise: if the oldest page was hit more than once, it moves to M \
              with counter 0. Any other page is the victim, and G remembers it.",
-        "G forgets the incoming page before it remembers the victim. As printed, it would do \
-             so afterwards (D-161).",
+        "G forgets the incoming page before it remembers the victim. As printed, G would forget \
+             this page only afterwards (D-161).",
         "Until the first eviction, pages for which S has no room enter M.",
     ],
     drawing: "

@@ -13,7 +13,8 @@ use crate::component::{source, Provenance};
 pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: "sieve",
     title: "SIEVE",
-    line: "A queue with a hand that evicts the first page not accessed since its last pass.",
+    line: "A queue with a hand, which evicts the first page not accessed since the hand last \
+         passed.",
     family: Family::General,
     source: source(
         "Y. Zhang, J. Yang, Y. Yue, Y. Vigfusson, K. V. Rashmi",

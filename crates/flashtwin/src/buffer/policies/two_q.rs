@@ -49,8 +49,8 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
         "Victim: if A1in has more than `k_in` pages, its oldest page, which A1out then \
              remembers (at most `k_out` numbers). Otherwise the least recent page of Am, which is \
              not remembered.",
-        "A1out forgets the incoming page before it remembers the victim. As printed, it would \
-             do so afterwards (D-161).",
+        "A1out forgets the incoming page before it remembers the victim. As printed, A1out would \
+             forget this page only afterwards (D-161).",
     ],
     drawing: "
 new -> A1in [ 5 4 3 ] -> victim, number kept in A1out ( 2 1 )

@@ -50,13 +50,13 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
         "Each access adds 1 to the page's count, up to 15. After `sample` * C accesses, all \
          counts are halved. Pages that are not cached have counts, too.",
         "Miss: the page enters at the most recent end of the window.",
-        "Hit in the window or the protected segment: the page moves to its most recent end. Hit \
-         in the probation segment: the page moves to the most recent end of the protected \
-         segment; if that is then too large, its least recent page moves to probation.",
+        "Hit in the window or the protected segment: the page moves to its most recent end. Hit in \
+         the probation segment: the page moves to the most recent end of the protected segment; if \
+         the protected segment is then too large, its least recent page moves to probation.",
         "Victim, if the window is full: the least recent page of the window is compared with the \
          least recent page of probation (of the protected segment, if probation is empty). The \
-         one with the smaller count is evicted; if the counts are equal, the window's page. If \
-         the other page is evicted, the window's page moves to probation.",
+         page with the smaller count is evicted; if the counts are equal, the window's page is \
+         evicted. If the window's page is not evicted, it moves to probation.",
         "As long as the buffer has room, pages move from the window to probation without a \
          comparison.",
     ],

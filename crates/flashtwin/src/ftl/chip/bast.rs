@@ -61,10 +61,10 @@ const ENTRY: Entry = Entry {
          logical block's log.",
         "There are `log_blocks` logs. If none is free, the log written longest ago is merged. A \
          full log is merged when another page arrives for it.",
-        "Switch merge: a log with all pages in order becomes the data block. The only cost is the \
-         erase of the old one.",
-        "Partial merge: a log with the first pages in order receives copies of the others and \
-         becomes the data block.",
+        "Switch merge: a log that has all pages of its logical block in order becomes the data \
+         block. The only cost is the erase of the old data block.",
+        "Partial merge: a log that has the first pages of its logical block in order receives \
+         copies of the other pages and becomes the data block.",
         "Full merge: the newest pages are copied to a new block; data block and log are erased.",
     ],
     parameters: BastSetup::ROWS,

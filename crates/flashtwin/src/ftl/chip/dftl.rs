@@ -128,17 +128,17 @@ const ENTRY: Entry = Entry {
     rule: &[
         "A translation page has the map entries of `entries_per_translation_page` consecutive \
          pages. A directory in memory has the location of each translation page.",
-        "At most `cmt_entries` entries are cached. An access whose entry is not cached reads its \
-         translation page. The oldest entry is evicted for it; if that is dirty, its translation \
-         page is read and written first.",
-        "With `batching`, when a translation page is written, all its dirty entries are written \
-         with it and become clean.",
+        "At most `cmt_entries` entries are cached. An access whose entry is not cached evicts the \
+         oldest cached entry and reads the translation page of its own entry. If the evicted entry \
+         is dirty, the translation page of the evicted entry is read and written first.",
+        "With `batching`, when a translation page is written, all cached dirty entries of this \
+         page are written with it and become clean.",
         "The cache is a segmented LRU: a second access moves an entry to the protected segment of \
          `protected_entries`. If that is 0, the cache is LRU.",
         "Data and translation pages are in separate blocks. Collection is greedy over both. It \
          starts when at most `low_blocks` blocks are free.",
-        "Entries of moved pages become dirty if they are cached. The translation pages of the \
-         others are each read and written once.",
+        "When a collection moves data pages, their entries change. Cached entries become dirty. \
+         Each translation page with changed entries that are not cached is read and written once.",
     ],
     parameters: DftlSetup::ROWS,
     state: "The cached entries, protected before those on probation, most recent first, `*` \

@@ -59,15 +59,16 @@ const ENTRY: Entry = Entry {
     rule: &[
         "A page whose place in its data block was never written is written there.",
         "A page with offset 0 starts a new log block for sequential writes (SW block). The old SW \
-         block becomes its owner's data block, by a switch merge if it is full, otherwise by a \
-         partial merge.",
+         block becomes the data block of its owner (the logical block whose pages it has), by a \
+         switch merge if the SW block is full, otherwise by a partial merge.",
         "A page of the SW block's owner is appended if it is the next one in order. A page that \
          is already in the SW block causes a full merge, a page that skips ahead a partial merge; \
          the merge includes the page, and the SW block is then empty.",
         "Any other page goes to the newest of the `rw_log_blocks` log blocks for random writes \
          (RW).",
-        "If these are full, the oldest is reclaimed: each logical block with a newest page in it \
-         is merged once, and then it is erased.",
+        "If all RW blocks are full, the oldest one is reclaimed: each logical block that has the \
+         newest version of a page in this RW block is merged once, and then the RW block is \
+         erased.",
     ],
     parameters: FastSetup::ROWS,
     state: "The SW block with its owner, then the RW blocks, oldest first; `-` is stale.",

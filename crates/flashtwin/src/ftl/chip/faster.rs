@@ -71,16 +71,18 @@ const ENTRY: Entry = Entry {
         "As FAST, but a full RW log is not merged. The newest versions of pages in its oldest \
          block are copied to the log's head and marked. Pages that were already marked move to \
          the isolation area instead.",
-        "When all `isolation_blocks` are full, the logical block of the oldest page there is \
-         merged. This is repeated until the oldest block is empty and can be erased.",
+        "When all `isolation_blocks` are full, the logical block of the oldest page in the \
+         isolation area is merged. This is repeated until the oldest isolation block has no valid \
+         page and can be erased.",
         "Progressive merge: once at most two isolation blocks are free, such merges are spread \
-         over the host's writes, so that the oldest block is empty when the newest is full.",
+         over the host's writes, so that the oldest isolation block has no valid page when the \
+         newest one is full.",
         "With `refinements`, an oldest block whose pages are all newest versions and unmarked is \
          only marked, and stays in the log for another turn.",
         "With `refinements`, if less than half of a block's pages are newest versions, all of \
          these are copied to the head, marked or not.",
-        "With `refinements`, the fifth of consecutive pages starts the SW block, after copies of \
-         the pages that precede it in its logical block.",
+        "With `refinements`, the fifth of consecutive pages starts an SW block. The pages that \
+         precede it in its logical block are first copied to the SW block.",
     ],
     parameters: FasterSetup::ROWS,
     state: "The SW block with its owner, the RW blocks and the isolation blocks, oldest first; \
