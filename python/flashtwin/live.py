@@ -429,7 +429,7 @@ def serve(
 
 
 def _flash(spec: Spec, store: str, options: StateOptions, place: Path, made: Made) -> tuple[str, Path | None]:
-    """Prepare the flash's initial state. Return its description, and its file unless the store has one."""
+    """Prepare the flash's initial state. Return its description, and its file; None if no file is needed."""
     state = _kept_state(store)
     snapshot, precondition, seed = options["snapshot"], options["precondition"], options["seed"]
     _need(spec, loads=bool(state or snapshot or precondition != "none"))
@@ -439,7 +439,7 @@ def _flash(spec: Spec, store: str, options: StateOptions, place: Path, made: Mad
     if snapshot is not None:
         return f"as {snapshot} has it", Path(snapshot).absolute()
     if precondition == "none":
-        # The plugin creates this state itself, which takes half as much memory.
+        # The plugin creates this state itself, which takes half as much memory as loading it from a file.
         return "never written", None
     started_from = f"preconditioned: {precondition}, seed {seed}"
     start = place / "start.state"

@@ -134,7 +134,7 @@ def _check_keys(path: Path) -> None:
 def start(command: list[str], place: Path, lock: int, outputs: Outputs) -> subprocess.Popen[bytes]:
     """Start nbdkit, and wait until it listens.
 
-    It ignores Ctrl-C of the terminal, so the caller must stop it.
+    nbdkit ignores Ctrl-C of the terminal, so the caller must stop it.
     """
     process = _spawn(command, lock, outputs)
     try:

@@ -102,8 +102,9 @@ impl Clock {
         self.dilation.wall_ns(time.saturating_sub(self.at_start()))
     }
 
-    /// Advances the device time to `time` if that is later than now, because the device has run ahead of the wall
-    /// clock. All later times are shifted by the difference, so that no caller waits for it.
+    /// Advances the device time to `time` if it is not that late yet. The caller has run the device ahead of the wall
+    /// clock. All later device times are shifted by the difference, so that no caller waits until the wall clock
+    /// reaches `time`.
     pub fn skip_to(&self, time: Time) {
         let now = Time(
             self.at_start()

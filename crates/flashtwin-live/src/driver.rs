@@ -242,7 +242,8 @@ impl Driver {
         }
     }
 
-    /// Returns the report of the device, with `exported_bytes` as the device has them.
+    /// Returns the report. Its `exported_bytes` are those of the whole device, even if clients can access only a
+    /// part.
     pub fn report(&self) -> Report {
         let mut reported = self.reported();
         let inner = self.shared.lock_ignoring_poison();
@@ -250,7 +251,7 @@ impl Driver {
         let twin = inner.core.twin();
         let (device, waiting) = (twin.name(), inner.core.waiting());
         let read_only = twin.is_read_only();
-        // The device can run on other threads while the rest is computed.
+        // The lock is released, so that other threads can run the device while the rest of the report is computed.
         drop(inner);
         let recent = counts.since(&reported);
         let all = counts.since(&Counts::default());
@@ -429,7 +430,8 @@ impl Shared {
         drop(inner);
     }
 
-    /// Returns the value of `then`, and the counts directly after the power loss.
+    /// Simulates a power loss. Returns the value of `then`, and the counts directly after the loss; `None` if the
+    /// device cannot be used afterwards.
     fn cut_power<T>(&self, then: impl FnOnce(&PowerCut, usize) -> T) -> Option<(T, Counts)> {
         let mut inner = self.lock().ok()?;
         let mut finished = Finished::default();

@@ -163,7 +163,7 @@ def check_device(
 
 
 def _chosen(rows: Sequence[Row], fit: Fit | None, drive: str | None, patterns: str | None) -> list[Row]:
-    """Return the rows of a drive that match one of the patterns."""
+    """Return the rows that match a pattern: of `drive`, else of the fitted drive, else of all drives."""
     keys = [drive] if drive else list(fit.keys) if fit else None
     found = []
     for row in rows:

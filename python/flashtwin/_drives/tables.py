@@ -127,7 +127,8 @@ def _fill(record: Mapping[str, str]) -> Row:
 def _bounds(record: Mapping[str, str]) -> dict[str, tuple[float, float]]:
     """Return the bounds of write amplification.
 
-    They are over the parts of a run, or over its end and the whole run.
+    The bounds are the smallest and largest value in the four parts of a run. If the record has no values of
+    parts, they are the smaller and the larger of the values of the last quarter and of the whole run.
     """
     low, high = record["waf_lo_of_4_parts"], record["waf_hi_of_4_parts"]
     if not low or not high:

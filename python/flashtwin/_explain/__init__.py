@@ -35,8 +35,8 @@ _PS = {"s": 10**12, "ms": 10**9, "us": 10**6}
 _SLOWEST = re.compile(r"slowest(?::([1-9]\d*))?")
 #: Number of further timeline windows that are tried for a request.
 _RETRIES = 3
-#: Fraction of the maximum size of a timeline that a shorter window should fill, estimated from the first
-#: window.
+#: If a timeline becomes full before the request completes, the next window is shorter. Its length is chosen
+#: to fill this fraction of the maximum size of a timeline, at the rate of events in the window before.
 _ROOM = 0.6
 
 

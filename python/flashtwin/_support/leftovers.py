@@ -18,7 +18,8 @@ from ..errors import FlashtwinError
 from .partials import locks, remove_unlocked
 
 _PREFIX = "flashtwin-"
-#: Name of a file in the directory. The process that uses the directory and its server lock the file.
+#: Name of the lock file in the private directory of a server. The file is locked by the process that uses the
+#: directory and by its server.
 _LOCK = "flashtwin-serve.lock"
 #: Polling period in seconds while the server that uses a store is stopping.
 _PERIOD_S = 0.05

@@ -34,7 +34,7 @@ _OF_DIE = 0.8
 _WAITS = 3
 #: Reads from the buffer take less than this fraction of the time of reads from flash.
 _HIT = 0.7
-#: A buffer that has less than this fraction of the pages read before is full.
+#: A buffer that has less than this fraction of the pages that the warm-up has read is full.
 _FULL_BUFFER = 0.9
 #: A fill below this multiple of the buffer's size measures the buffer more than the flash.
 _FILL_TO_BUFFER = 2
@@ -117,7 +117,7 @@ def estimate(figures: Figures, capacity_bytes: int, found: Dies | None = None) -
         "transfer": transfer,
     }
     again = figures.get("write-again/mb_per_s", fills.slow)
-    # The fills show the flash only if neither an SLC cache nor the link hides it.
+    # The fills show the rate of the flash only if neither an SLC cache nor the link hides it.
     shown = not fills.cache_bytes and fills.slow < _FULL * 1e3 / _LINK_NS_PER_BYTE
     if shown and again < fills.slow:
         values["erase"] = found.dies * BLOCK_BYTES * (1 / again - 1 / fills.slow)
@@ -148,7 +148,7 @@ def choose_dies(
     measure_strides: Callable[[Values], Figures],
     uncertain: Figures | None = None,
 ) -> Values:
-    """Return first estimates with the row size and the number of dies that explain the strides best.
+    """Return first estimates with the row size and number of dies that fit the rates by stride best.
 
     Only numbers near the closed form are tried.
     """
@@ -174,7 +174,7 @@ def choose_channels(
     measure_reads: Callable[[Values], Figures],
     uncertain: Figures | None = None,
 ) -> tuple[Values, bool]:
-    """Return the values with the fewest channels that explain the reads.
+    """Return the values with the fewest channels with which the reads fit the measured ones.
 
     Also returns whether other numbers of channels are excluded. If the link limits the rates, more channels
     change nothing.

@@ -41,13 +41,13 @@ _FILL_TO_BUFFER = 10
 _JITTER = 0.0003
 #: Time of a suspension that is tried first, in us.
 _SUSPEND_US = 20.0
-#: Alternatives of an SLC cache that are tried first: its percentage of the raw capacity, and its fraction of
-#: the program time.
+#: Alternatives of an SLC cache that are tried first: percentages of the raw capacity, and the program time in
+#: the cache as a fraction of that of the other flash.
 _CACHES = (2.5, 5.0, 10.0, 20.0)
 _CACHE_PROGRAM = 0.3
 #: Factors by which the best percentage is multiplied in the next step.
 _CACHE_TIMES = (0.7, 0.84, 1.2, 1.4)
-#: A cache must reduce the cost by this factor. Otherwise the writes are explained without a cache.
+#: A cache is assumed only if the cost with it is below this fraction of the cost without a cache.
 _CACHE_GAIN = 0.8
 #: Other numbers of components are refined as well if their cost is below this multiple of the refined cost.
 _PROMISING = 3.0
@@ -250,10 +250,10 @@ def _recount(
     refine: Callable[[Values], Refined],
     threads: int,
 ) -> tuple[Refined, bool]:
-    """Try other numbers of components with the refined parameters, where figures distinguish numbers better.
+    """Try other numbers of components, now with the refined parameters, which show wrong numbers better.
 
     Returns:
-        The better refinement, and whether no other numbers explain the figures nearly as well.
+        The better refinement, and whether all other numbers fit the figures clearly worse.
     """
 
     def best_other(of: Refined) -> tuple[float, Values]:
@@ -289,7 +289,7 @@ def _choose_cache(
     measure_writes: Callable[[Values], Figures],
     uncertain: Figures | None = None,
 ) -> Values:
-    """Return the parameters with the SLC cache that best explains writes to an empty drive, or without one.
+    """Return the parameters with the SLC cache, or without one, that fit the writes to an empty drive best.
 
     No closed form determines the cache if the buffer absorbs the writes to a small cache, or if channels
     limit its rate.
@@ -316,7 +316,7 @@ def _confirm_reserve(
     measure_steady: Callable[[Values], Figures],
     uncertain: Figures | None = None,
 ) -> Values:
-    """Return the parameters with another reserve if it better explains writes and the reads beside them.
+    """Return the parameters with another reserve if it fits writes, and reads beside them, better.
 
     If an SLC cache limits the rate of writes, the rate is nearly the same over a wide range of reserves.
     """
@@ -333,7 +333,7 @@ def _choose_beside(
     measure_beside: Callable[[Values], Figures],
     uncertain: Figures | None = None,
 ) -> Values:
-    """Return the parameters with the suspension and program spread that best explain reads beside writes.
+    """Return the parameters with the suspension and program spread that fit the reads beside writes best.
 
     Their effect on the percentiles is not linear. Therefore a refinement that starts far from the best values
     cannot find them.

@@ -26,7 +26,7 @@ _UNIT_PAGES = 2048
 _LOW = 2
 #: Number of open and free units. The closed form does not count them as flash in use.
 _APART = 4
-#: A rule is named only if the fills agree better under it by this factor.
+#: A rule is named only if the fills agree better under it than under any other rule, by this factor.
 _CLEARLY = 2.0
 #: Closed forms of uniform writes by victim rule.
 RULES = {"greedy": "uniform_greedy", "fifo": "uniform_fifo"}
@@ -70,7 +70,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A victim rule, the placement of moved pages, and the largest error of the two under skewed loads."""
+    """A victim rule, a placement of moved pages, and the largest error of this pair under skewed loads."""
 
     rule: str
     survivors: str
@@ -192,7 +192,7 @@ def identify(points: Sequence[Point], capacity_bytes: float, seed: int = 1) -> I
 
 
 def _flash(point: Point, overhead: Interval, rule: str) -> Interval:
-    """Return the flash in use that explains the write amplification of uniform writes."""
+    """Return the flash in use for which the closed form gives the measured write amplification."""
     used = point.used_bytes
     fills = [
         _fill(waf / over, rule)

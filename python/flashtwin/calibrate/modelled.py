@@ -53,8 +53,8 @@ class Bench:
         if load.state not in self._states:
             self._states[load.state] = self._made(load.state)
         device = self._states[load.state]
-        # Random writes keep a steady device steady. Therefore it reaches its steady state once, for all its
-        # loads.
+        # Random writes keep a steady device steady. Therefore one device is brought into the steady state
+        # once, and then runs all loads that need this state.
         if load.state not in self._kept:
             device = device.fork(self._spec, None)
         elif load.state == EMPTY:

@@ -49,7 +49,7 @@ _ROUNDS = len(_FACTORS)
 _ENOUGH = 0.03
 #: Number of runs that show by how much other seeds change the parameters.
 _RUNS = 4
-#: Change of a parameter's logarithm that must worsen the fit by the factor below.
+#: A parameter is doubtful if this change of its logarithm does not multiply the cost by the factor below.
 _DOUBT = 0.10
 _WORSE = 3.0
 #: Changes below this many standard deviations between seeds count as no change.

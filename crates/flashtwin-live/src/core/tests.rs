@@ -86,7 +86,7 @@ fn calls_complete_once_and_never_early() {
     }
 }
 
-/// How often a host polls does not change when the device completes requests.
+/// The device completes the same requests at the same times, however often the host polls.
 #[test]
 fn frequent_polling_changes_no_due_time() {
     let dues = |seed: u64, looks: u64| {
