@@ -50,7 +50,7 @@ WARM = Warm()
 
 
 def run(load: str, device: str, settings: Mapping[str, Any], warmup: int) -> flashtwin.Result:
-    """Run a load on an array in its steady state."""
+    """Run a load on an array in its steady state, and return the result."""
     snapshot = WARM.snapshot(device, settings)
     return flashtwin.run(load, device=device, set=settings, snapshot=snapshot, warmup_requests=warmup)
 

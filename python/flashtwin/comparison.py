@@ -286,7 +286,7 @@ class Comparison:
         return terminal.tables(["", *grid.heads], rows, 1, columns)
 
     def legend(self) -> str:
-        """Explain ratios and marks, and list the limits that were reached."""
+        """Return a line that explains ratios and marks, and lists the limits that were reached."""
         return "; ".join(self._grid().notes)
 
     def __repr__(self) -> str:

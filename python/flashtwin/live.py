@@ -110,7 +110,7 @@ class Server:
 
     @property
     def pid(self) -> int:
-        """Process of the server."""
+        """Process id of the server."""
         return self._process.pid
 
     @property

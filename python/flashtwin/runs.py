@@ -192,7 +192,7 @@ class Job:
         choices: Sequence[Choice],
         options: RunOptions,
     ) -> Job:
-        """Check all properties that can be checked before the first long computation."""
+        """Check all properties that can be checked before the first long computation. Return the job."""
         check(options)
         device, options = _start(workload, device, options)
         options, rules = _placed(options)
@@ -422,7 +422,7 @@ def _preconditioned(
 def _alone(
     label: str, work: Callable[[_core.Control], _core.Device], on_progress: OnProgress | None
 ) -> _core.Device:
-    """Run one piece of work with a display of its progress. Ctrl-C ends it."""
+    """Run one piece of work that creates a device, with a display of its progress. Ctrl-C ends it."""
     results, interrupted = run_all([Task(label, work)], 1, on_progress)
     if interrupted:
         raise Interrupted(None)

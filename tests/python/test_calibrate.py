@@ -229,7 +229,8 @@ def test_writes_over_a_full_drive_take_longer_by_the_erases():
     programs_us = 64 * (VALUES["program"] + transfer_us)
     slower = rate(VALUES | {"erase": 8000.0}) / rate(VALUES)
     assert slower == pytest.approx((programs_us + 4000) / (programs_us + 8000), rel=0.01)
-    # With two measurements, the closed form gives the erase time from their difference.
+    # With the rates of the fills and of `write-again`, the closed form gives the erase time from their
+    # difference.
     with_again = measure(Profile(VALUES, CAPACITY).spec(), [*READS, *CHEAP_WRITES, *again], 7)
     assert first.estimate(with_again, CAPACITY)["erase"] == pytest.approx(VALUES["erase"], rel=0.1)
     # Nothing is moved, however small the reserve.

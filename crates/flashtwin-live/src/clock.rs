@@ -115,8 +115,8 @@ impl Clock {
         self.at_start.store(at_start.0, Ordering::Relaxed);
     }
 
-    /// Returns `at_start`. A thread that changes it holds the device lock. So does a thread that must not read an
-    /// outdated value.
+    /// Returns `at_start`. A thread that changes the value holds the device lock, and so does a thread that must read
+    /// the latest value.
     fn at_start(&self) -> Time {
         Time(self.at_start.load(Ordering::Relaxed))
     }

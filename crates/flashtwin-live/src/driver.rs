@@ -38,7 +38,7 @@ struct Inner {
     /// Buffer for completed calls, reused.
     finished: Finished,
     stopping: bool,
-    /// Keeps overwritten contents. The device notifies it of programs.
+    /// Keeps contents that writes replace, which a power loss may restore. The device's programs are passed on to it.
     undo: Arc<Undo>,
 }
 
@@ -346,7 +346,8 @@ impl Shared {
         Ok(now)
     }
 
-    /// Publishes the device's new state. Must be called each time the device has run, before a caller can notice the
+    /// Processes the effects of a run of the device: its programs, the end of its life, the time of its next event,
+    /// and the number of waiting calls. Must be called each time the device has run, before a caller can notice these
     /// effects.
     fn ran(&self, inner: &mut Inner) {
         inner.notify_undo();
@@ -384,7 +385,8 @@ impl Shared {
         }
     }
 
-    /// Releases the lock, then wakes the callers whose calls have completed. Returns their buffer for reuse.
+    /// Releases the lock, then wakes the callers whose calls have completed. Keeps the emptied list of calls for the
+    /// next run.
     fn release_and_wake(
         &self,
         mut inner: MutexGuard<'_, Inner>,

@@ -39,7 +39,7 @@ pub struct Limits {
     pub connections: usize,
     /// Number of threads for all connections in addition to two per connection.
     pub spare_threads: usize,
-    /// Largest amount of data of requests in flight, in bytes.
+    /// Largest amount of data of the requests in flight on all connections, in bytes.
     pub bytes: u64,
 }
 

@@ -127,7 +127,7 @@ impl LruHits {
     }
 
     /// Returns the counts of a buffer of this size, as a dict, and the half-width of the 95 % interval of its hit
-    /// ratio.
+    /// ratio; `None` as the half-width if the counts are exact.
     fn at<'py>(
         &self,
         py: Python<'py>,

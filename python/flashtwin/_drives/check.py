@@ -124,7 +124,7 @@ def check_device(
     threads: int = 1,
     progress: OnProgress | None = None,
 ) -> Check:
-    """Run the loads of tables of measurements on a device, and compare the figures.
+    """Run the loads of tables of measurements on a device. Return the figures beside the measured ones.
 
     Args:
         device: name or file.

@@ -93,7 +93,7 @@ def _numbered(path: str | Path, records: Sequence[Mapping[str, str]], read: _Rea
 def _latency(record: Mapping[str, str]) -> Row | None:
     """Read a row with percentiles of a probe beside writes.
 
-    Only the row for all passes together is compared.
+    Only the row for all passes together is compared; None for the rows of single passes.
     """
     if record["pass"] != "all":
         return None

@@ -69,7 +69,11 @@ class Timed:
     def run(
         self, clients: Sequence[tuple[str, int]], control: _core.Control, lengths: Lengths | None = None
     ) -> tuple[Sequence[Sequence[tuple[_Histogram, _Histogram]]], float]:
-        """Run loads, each with its limit of requests in flight. Return histograms and write amplification."""
+        """Run loads, each with its limit of requests in flight, on a copy of the device.
+
+        Returns the histograms of reads and of writes, by load and by part of the measurement, and the write
+        amplification of the medium.
+        """
         lengths = lengths or self._lengths
         device = self._device(control)
         exported = self._spec.exported_bytes

@@ -160,9 +160,9 @@ class _Runs:
         self._base = job.base_device()
 
     def run(self, window: Window, log: Path | None = None) -> _Run:
-        """Run with a timeline window.
+        """Run the workload with a timeline window. Return the result and the timeline's start in ps.
 
-        If `log` is a file, the run is complete; otherwise it ends with the window.
+        If `log` is a file, the whole workload is run; otherwise the run ends with the window.
         """
         options: RunOptions = {**self._job.options, "timeline": window, "log": log or False}
         span_max_s = None if log else window.from_s + window.length_s

@@ -138,7 +138,7 @@ def summarised(
     of_variants: list[tuple[Variant, list[dict[str, Any]], str | None]],
     seeds: list[int],
 ) -> RunExplanation:
-    """Compare runs of the variants with those of the device, paired by seed."""
+    """Return the explanation from runs of the device and of its variants, which are paired by seed."""
     first = summaries[0]["all"]
     spent = {cause: sum(first["parts_us"][p] for p in parts) for cause, parts in CAUSES.items()}
     shares = {cause: us / first["mean_us"] if first["mean_us"] else 0.0 for cause, us in spent.items()}

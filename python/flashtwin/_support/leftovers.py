@@ -135,7 +135,7 @@ def _has_data(path: Path) -> bool:
 
 
 def _holder(file: int) -> int | None:
-    """Return the process that has locked a file; None if the kernel does not list it."""
+    """Return the id of the process that has locked a file; None if the kernel does not list it."""
     of = os.fstat(file)
     at = f"{os.major(of.st_dev):02x}:{os.minor(of.st_dev):02x}:{of.st_ino}"
     found = re.search(rf"FLOCK +\S+ +WRITE +(\d+) +{at} ", Path("/proc/locks").read_text())

@@ -122,7 +122,7 @@ class _Maker:
             )
         seed = int(str(axes["seed"]))
         if trace is None:
-            # Errors that occur only with this size of device or with this seed.
+            # This call raises errors that occur only with this size of device or with this seed.
             _core.Workload.generated(workload["text"], range_bytes, seed)
         pacing = given_pacing(run) or default_for(timed)
         settings = {name: run.get(name, option.default) for name, option in experiment_options().items()}

@@ -243,8 +243,8 @@ class Fills:
 
     Attributes:
         cache_bytes: amount of data that the SLC cache accepts; 0 if there is none.
-        fast: rate until the cache is full.
-        slow: rate after that.
+        fast: rate in MB/s until the cache is full.
+        slow: rate in MB/s after that.
     """
 
     cache_bytes: float
@@ -286,13 +286,13 @@ def caches_reads(figures: Figures) -> bool:
 
 
 def _in_parts(get: _Given) -> tuple[float, dict[int, float]]:
-    """Return the mean latency of reads from the whole drive, and from parts of it by their size in MiB."""
+    """Return the mean latency in us of reads from the whole drive, and from parts by their size in MiB."""
     parts = get.rates("read-range-", "m", most=1 << 20)
     return (4 << 10) / get("read-size-4k/mb_per_s"), {mib: (4 << 10) / rate for mib, rate in parts.items()}
 
 
 def _cached_reads(get: _Given) -> float:
-    """Return the size of the buffer, from reads within parts of the drive; 0 if they do not show it.
+    """Return the buffer's size in bytes, from reads within parts of the drive; 0 if they do not show it.
 
     The hit ratio of such reads is the size of the buffer divided by the size of the part. If the buffer has
     all pages read before, the reads do not show its size.
@@ -316,7 +316,7 @@ def _read_before(mib: int) -> float:
 
 
 def _buffer(get: _Given) -> float:
-    """Return the size of the buffer, from bursts of writes.
+    """Return the size of the buffer in bytes, from the rates of bursts of writes.
 
     A burst of n bytes that fills the buffer takes as long as the flash takes to write n bytes minus the size
     of the buffer. The two shortest such bursts determine the size and the rate of the flash.
