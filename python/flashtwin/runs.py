@@ -348,7 +348,7 @@ class Job:
         return Task(label or each.label or spec.policy or "no buffer", work, self.requests_total)
 
     def _closed_forms(self, each: Candidate, result: Result) -> list[Beside]:
-        """Return the closed forms of values that a run of a generated load measured."""
+        """Return the measured values of a run to which closed forms apply, each with its closed form."""
         options = self.options
         special = (options["faults"], options["snapshot"], self.repeat, each.user)
         if self.source.path is not None or any(special):
@@ -361,7 +361,7 @@ class Job:
 def _start(
     workload: WorkloadLike, device: str | Path | None, options: RunOptions
 ) -> tuple[str | Path, RunOptions]:
-    """Return the device, and the options. For a recording, they have the state from which it starts."""
+    """Return the device and the options. For a recording, the options name the state in which it starts."""
     start = None
     # Tables are not recordings. Arguments of other types are rejected later, with a message.
     if isinstance(workload, str | os.PathLike) and (device is None or is_device_of(workload, device)):

@@ -63,7 +63,7 @@ class Crew(ABC):
         """Submit `work(*arguments)` to the workers."""
 
     def share(self, made: Future) -> object:
-        """Return a value by which later work receives the result of earlier work as an argument."""
+        """Return a value to pass to later work as an argument, which receives the result of this work."""
         return made.result()
 
     @abstractmethod

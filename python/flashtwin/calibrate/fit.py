@@ -237,7 +237,7 @@ def _without_host(refined: Refined, host_us: float) -> Refined:
 
 
 def _without_buffered_fills(target: Figures, capacity_bytes: int, buffer_bytes: float) -> Figures:
-    """Omit writes of a share of the capacity if too much of it fits into the buffer of the smaller model."""
+    """Return the figures without fills that are so small that the buffer of the model would hide them."""
     shares = {f"write-fill-{percent}/mb_per_s": percent / 100 for percent in loads.FILLS}
     least = _FILL_TO_BUFFER * buffer_bytes
     return {name: value for name, value in target.items() if shares.get(name, 1) * capacity_bytes >= least}

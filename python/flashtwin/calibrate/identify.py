@@ -256,7 +256,11 @@ def _disagreement(intervals: Sequence[Interval]) -> float:
 
 
 def _by_free(points: Sequence[Point], notes: list[str]) -> tuple[Interval | None, Interval | None]:
-    """Return the flash computed from the free blocks after sequential passes, and the watermark."""
+    """Return the flash in use and the watermark, both from the free blocks.
+
+    The flash is computed after sequential passes, the watermark is read after random writes. Each is None
+    without such an experiment or without a counter of free blocks.
+    """
     flash = [
         # Whole percent may be rounded down or to the nearest value.
         Interval(
