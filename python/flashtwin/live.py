@@ -214,7 +214,7 @@ class Server:
     ) -> None:
         """Delay requests and fail reads from now on.
 
-        Earlier settings are replaced; without arguments, both end.
+        The arguments replace those of an earlier call. Without arguments, delays and failures end.
 
         Args:
             latency_us: additional latency per request, in us of device time.

@@ -170,7 +170,7 @@ class Candidate:
 
 @dataclass
 class Job:
-    """A request for one or several runs, after all checks. The runs differ only in the policy."""
+    """One or several runs that differ only in the policy, after all checks of their arguments."""
 
     source: Source
     candidates: list[Candidate]

@@ -410,7 +410,7 @@ MQSIM = {
 def test_default_device_of_mqsim_responds_as_in_mqsim(tmp_path, case):
     """The imported default device of MQSim is within 10 % of MQSim's results.
 
-    It is described by its essential values.
+    The device is the `ssdconfig.xml` of the tests, with the values changed that matter for the results.
     """
     ideal, load, settings, mean_us, iops = MQSIM[case]
     changes = [

@@ -299,7 +299,7 @@ impl Driver {
         }
         if let Some(pacer) = self.pacer.lock().ok()?.take() {
             pacer.thread().unpark();
-            // It catches its own panics.
+            // The pacer catches its own panics, so this does not fail.
             let _ = pacer.join();
         }
         let mut inner = self.shared.inner.lock().ok()?;

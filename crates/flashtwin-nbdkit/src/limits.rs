@@ -29,7 +29,7 @@ const BYTES_SHARE: u64 = 4;
 /// Minimum free address space in bytes, after the device has its own. It is used for the threads of one connection,
 /// the data of their requests and the heap.
 const ADDRESSES_MIN: u64 = 1 << 30;
-/// Smallest and largest amount of data in flight of one connection, in bytes.
+/// Bounds of the limit on the data in flight of one connection, in bytes.
 const CONNECTION_BYTES: (u64, u64) = (64 << 20, 256 << 20);
 
 /// Resources of all connections together.
@@ -103,7 +103,7 @@ fn threads_left() -> u64 {
         .map(|most| most.saturating_sub(running));
     let of_groups = control_groups().into_iter().filter_map(|group| {
         let used = number(&group.join("pids.current"))?;
-        // Without a limit it holds "max".
+        // Without a limit, the file contains "max".
         Some(number(&group.join("pids.max"))?.saturating_sub(used))
     });
     of_kernel

@@ -179,11 +179,11 @@ def fit(
     if capacity < drive_bytes:
         target = _without_buffered_fills(target, capacity, first.get("buffer", 0.0))
     if not caches_reads(target):
-        # The model's buffer always does.
+        # The buffer of the model always caches reads, so the model cannot fit these figures.
         target = {name: value for name, value in target.items() if not name.startswith("read-range-")}
     context = hashlib.sha256(json.dumps([sorted(target.items()), capacity, seed]).encode()).hexdigest()
-    # Strides show the structure. Large strides have few addresses, so they measure how many of these the
-    # buffer has.
+    # Reads with strides have shown the structure. With large strides there are few addresses, so the rates
+    # depend on how many of these pages are in the buffer.
     refining = [load for load in loads.reads() if load not in strides] + loads.writes(capacity)
     evaluate = Journal(under(refining, _TIMES), journal, context)
 

@@ -6,8 +6,8 @@
   rule is right if drives that are filled to different levels give the same amount of flash.
 - *Free blocks*: needs a drive that counts them. After sequential passes, their share gives the amount of
   flash in another way. At the end of random writes, their share is the watermark.
-- *Victim rule*: skewed writes run on a model with that reserve. Moved pages are placed either in units of
-  their own or together with host pages.
+- *Victim rule*: skewed writes run on a model with that reserve, under each rule. Moved pages are placed
+  either in units of their own or together with host pages. The combinations are ordered by their errors.
 """
 
 from __future__ import annotations

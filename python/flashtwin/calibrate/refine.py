@@ -169,7 +169,7 @@ class Refinement:
         if not steps:
             return Refined(self.values(self._x), self._cost, {}, {}, self._journal.evaluations)
         self._measure_noise()
-        # From afar, one side shows the direction.
+        # Far from the best values, the errors on one side show the direction.
         jacobian = self._linear_steps(steps, self._side(1))
         before = self._allowed()
         self._measure_noise()
@@ -349,7 +349,7 @@ class Refinement:
     def _jump(self, jacobian: Array, which: int) -> bool:
         """Try other values of each parameter of `_TRIED`, with and without adjusting the other parameters.
 
-        Return whether one was better.
+        Return whether one of them lowered the cost enough.
         """
         had = self._cost
         for name in (name for name in _TRIED if name in self.names):
@@ -357,7 +357,7 @@ class Refinement:
             points = []
             for factor in _TRIED[name][which]:
                 point = self._x.copy()
-                # By no less than the device shows.
+                # At least the smallest change that affects the device.
                 change = math.copysign(max(abs(math.log(factor)), self._least[column]), math.log(factor))
                 point[column] = math.log(BY_NAME[name].clip(math.exp(point[column] + change)))
                 points.append(point)

@@ -134,7 +134,7 @@ fn long_calls_are_split_between_pages_and_complete_as_one() {
     assert_eq!(finished.len(), 1);
     let writes = core.twin().metrics().op(Op::Write);
     assert_eq!(writes.bytes, 5 << 20);
-    // At every whole MiB, and only there.
+    // The call is split at every whole MiB, and only there.
     assert_eq!(writes.requests, 6);
 }
 
