@@ -257,7 +257,7 @@ def curve(
     Args:
         workload: as for `run`.
         policies: as for `hits`.
-        sizes: number of sizes, whose ratios are equal, up to the number of distinct pages of the workload; or
+        sizes: number of sizes, as a geometric series up to the number of distinct pages of the workload; or
             a list of sizes in pages, or as shares of that number such as "10%"; or "all" for every size up to
             that number (LRU only).
         sample: fraction of the pages to follow, chosen by hash. LRU is then estimated by SHARDS, other

@@ -230,7 +230,7 @@ class Server:
         )
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait until the server has ended without a stop request. Return False if it has not ended."""
+        """Wait for the server to end by itself. Return False if it still runs after `timeout_s`."""
         try:
             self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -488,6 +488,6 @@ def _state(store: str) -> Path:
 
 
 def _kept_state(store: str) -> Path | None:
-    """Return the state of the flash beside a store; None if there is no store."""
+    """Return the file with the state of the flash beside a store; None if store or state is no file."""
     state = _state(store)
     return state if store not in ("memory", "none") and Path(store).exists() and state.exists() else None

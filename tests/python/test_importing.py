@@ -295,7 +295,7 @@ def test_reads_overtake_collections_of_mqsim_only_if_preemptible(tmp_path):
 
 
 def test_chips_and_channels_of_mqsim_are_as_it_runs_them(tmp_path):
-    """The dies of a chip start together, so chips count, not dies.
+    """In MQSim, the dies of a chip start together. Therefore a chip of the device is a chip, not a die.
 
     The rate is in whole nanoseconds, without metadata.
     """

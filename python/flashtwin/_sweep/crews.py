@@ -161,7 +161,7 @@ class Dask(Crew):
 
     @property
     def slots(self) -> int:
-        # The number of workers changes, but each query takes a message in both directions.
+        # The number of workers changes. A query takes a message in both directions, so queries are rare.
         if time.monotonic() >= self._ask_again:
             self._threads = self._client.nthreads()
             self._ask_again = time.monotonic() + _ASK_EVERY_S

@@ -36,7 +36,7 @@ _WAITS = 3
 _HIT = 0.7
 #: A buffer that has less than this fraction of the pages that the warm-up has read is full.
 _FULL_BUFFER = 0.9
-#: A fill below this multiple of the buffer's size measures the buffer more than the flash.
+#: A fill of less than this multiple of the buffer's size measures the buffer more than the flash.
 _FILL_TO_BUFFER = 2
 #: If writes to an empty drive are faster than later writes by this factor, the drive has an SLC cache.
 _CACHED = 1.3

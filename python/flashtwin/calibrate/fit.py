@@ -34,7 +34,7 @@ _STANDARD_ERRORS = 4
 IDENTIFIED = 0.10
 #: If the cost of a model exceeds this, the drive has another structure, and no parameter is identified.
 _COST_MAX = 2.0
-#: A fill below this multiple of the buffer's size measures the buffer more than the flash.
+#: A fill of less than this multiple of the buffer's size measures the buffer more than the flash.
 _FILL_TO_BUFFER = 10
 #: Relative difference of parameters between runs of the same requests, from which the residual noise is
 #: computed. It is so small that its direct effect on a figure is negligible.
