@@ -50,7 +50,7 @@ WARM = Warm()
 
 
 def run(load: str, device: str, settings: Mapping[str, Any], warmup: int) -> flashtwin.Result:
-    """Run a load on an array in its steady state."""
+    """Run a load on an array in its steady state, and return the result."""
     snapshot = WARM.snapshot(device, settings)
     return flashtwin.run(load, device=device, set=settings, snapshot=snapshot, warmup_requests=warmup)
 
@@ -123,7 +123,7 @@ def line(requests: int, figure: str | None) -> None:
 def rebuild(requests: int) -> None:
     """Print response times before, during and after a rebuild, for several limits of its rate.
 
-    Also prints them without the member, before it is replaced.
+    Also prints the response times without the failed member, before it is replaced.
     """
     head = ["limit MiB/s", "rebuild s", "p99 whole us", "degraded", "rebuilding", "p99.9 rebuilding", "after"]
     for chunk in ("4 KiB", "64 KiB"):

@@ -170,7 +170,7 @@ def leaving(recording: Path, device: str, depth: int) -> None:
 
 
 def repeated(recording: Path, place: Path) -> Path:
-    """Write a file that contains the recording several times in succession."""
+    """Write a file with the recording several times in succession, and return its path."""
     rows = [row.split(",", 1) for row in recording.read_text().splitlines()[1:]]
     span = float(rows[-1][0]) + 1
     path = place / "rounds.csv"

@@ -95,7 +95,7 @@ def policies(cuts: int) -> bool:
 
 
 def run(*words: object, quietly: bool = False) -> str:
-    """Run a command to its end."""
+    """Run a command to its end and return its output."""
     done = subprocess.run([str(w) for w in words], capture_output=True, text=True, check=False, timeout=300)
     if done.returncode and not quietly:
         raise RuntimeError(f"{' '.join(map(str, words))}: {done.stdout}{done.stderr}")
@@ -164,7 +164,7 @@ class Database:
         self.postmaster = (self.data / "postmaster.pid").read_text().split()[0]
 
     def ask(self, query: str, *, quietly: bool = False) -> str:
-        """Run a query."""
+        """Run a query and return its output."""
         return run(*self.client("psql", "-XtAqc", query, "postgres"), quietly=quietly)
 
     def kill(self) -> None:

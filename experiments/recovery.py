@@ -244,7 +244,7 @@ class Compared:
 
 
 def compared(true: list[Run], fitted: list[Run]) -> dict[str, Compared]:
-    """Compare the figures that have bounds. Standard errors are computed from groups of runs."""
+    """Return the figures that have bounds, by name. Standard errors are computed from groups of runs."""
     count = min(GROUPS, len(true))
     groups = [(together(true[first::count]), together(fitted[first::count])) for first in range(count)]
     every, modelled = together(true), together(fitted)
@@ -258,7 +258,7 @@ def compared(true: list[Run], fitted: list[Run]) -> dict[str, Compared]:
 
 
 def bound(figure: str) -> float | None:
-    """Return the largest permitted error of a figure, as a fraction."""
+    """Return the largest permitted error of a figure, as a fraction; None if it has no bound."""
     what = figure.split("/")[1]
     return BOUNDS.get(what.split(".", 1)[-1] if "." in what else what)
 

@@ -79,7 +79,7 @@ def used_s() -> float:
 
 
 def fuzz(name: str, command: list[str], seconds: int) -> Done:
-    """Run one target."""
+    """Run one target and return its result."""
     before = used_s()
     corpus = OUT / name
     corpus.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,8 @@
 //! Arrays: page operations per second, relative to one SSD with as many chips that is measured in the same run.
 //!
 //! One SSD of 64 chips with its buffer is compared with eight SSDs of 8 chips each behind the same buffer, as RAID-0
-//! and as RAID-5. Page operations are counted as in [`crate::ftls`]. The array runs the same load. The load is shorter
-//! if parity multiplies the operations.
+//! and as RAID-5. Page operations are counted as in [`crate::ftls`]. All devices run the same load. RAID-5 runs fewer
+//! requests of it, because parity multiplies the page operations per request.
 
 use std::time::Instant;
 

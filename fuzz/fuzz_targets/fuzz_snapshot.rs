@@ -14,7 +14,7 @@ use flashtwin_sim::{
 use flashtwin_workload::GeneratorSpec;
 use libfuzzer_sys::fuzz_target;
 
-/// Size in bytes of the part after the state: its length, a checksum and an end mark.
+/// Size in bytes of the trailer, which follows the state: length of the state (8), checksum (4), end mark (4).
 const TRAILER_BYTES: usize = 16;
 
 /// Changed keys of each device, with the name of its profile.

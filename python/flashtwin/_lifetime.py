@@ -62,7 +62,7 @@ class Lifetime:
 
     @property
     def half_width_share(self) -> float | None:
-        """Return the half-width of the 95 % interval of write amplification, as a fraction of its value."""
+        """Return the half-width of the 95 % interval of write amplification as a fraction of it, or None."""
         half: float | None = self.passes["device_write_amplification_half_width"]
         share: float | None = half and half / self.passes["device_write_amplification"]
         return share
@@ -202,7 +202,7 @@ def lifetime(
 
 
 def _reserve(name: str | Path, overrides: Overrides) -> float | None:
-    """Return the over-provisioning of a device in percent of its exported capacity.
+    """Return the over-provisioning of a device in percent of its exported capacity; None for an array.
 
     The device must have rated erases.
     """

@@ -220,7 +220,7 @@ def read_choices(policies: Sequence[PolicyLike]) -> list[Choice]:
 
 
 def overrides_for(choice: Choice, among: Sequence[Choice], overrides: Overrides) -> Overrides:
-    """Omit parameters that this policy does not have if another policy of the comparison has them.
+    """Return the overrides without parameters that only other policies of the comparison have.
 
     Keys that no policy has are kept, so that the device reports an error.
     """

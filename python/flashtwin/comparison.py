@@ -231,7 +231,7 @@ class Comparison:
         plot.save(plot.comparison(self), path)
 
     def _grid(self) -> _Grid:
-        """Return policies in columns. Many policies are in rows, the fastest first."""
+        """Return the table: policies in columns or, if there are many, in rows, the fastest first."""
         heads = [label_of_part(result.label, result) for result in self.results]
         if len(self.results) <= _SIDE_BY_SIDE:
             shown = list(rows_of(self.results))
@@ -286,7 +286,7 @@ class Comparison:
         return terminal.tables(["", *grid.heads], rows, 1, columns)
 
     def legend(self) -> str:
-        """Explain ratios and marks, and list the limits that were reached."""
+        """Return a line that explains ratios and marks, and lists the limits that were reached."""
         return "; ".join(self._grid().notes)
 
     def __repr__(self) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from .errors import FlashtwinError
 
-#: Maximum wait in seconds. A power loss waits for the flash of a large device.
+#: Maximum wait for a response, in seconds. A power loss takes long until the flash of a large device is idle.
 _ANSWER_S = 120
 
 

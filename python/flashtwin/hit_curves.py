@@ -257,7 +257,7 @@ def curve(
     Args:
         workload: as for `run`.
         policies: as for `hits`.
-        sizes: number of sizes, whose ratios are equal, up to the number of distinct pages of the workload; or
+        sizes: number of sizes, as a geometric series up to the number of distinct pages of the workload; or
             a list of sizes in pages, or as shares of that number such as "10%"; or "all" for every size up to
             that number (LRU only).
         sample: fraction of the pages to follow, chosen by hash. LRU is then estimated by SHARDS, other
@@ -389,7 +389,7 @@ def _capacities(sizes: int | Sequence[int | str] | str, pages: int) -> list[int]
 
 
 def _difference(lru: _core.LruHits, exact: _core.LruHits) -> tuple[float, float]:
-    """Return the mean and the maximum error of the hit ratio, over equidistant sizes."""
+    """Return mean and maximum error of the sampled against the exact hit ratio, over equidistant sizes."""
     pages = exact.pages
     sizes = sorted({max(1, pages * i // _COMPARED) for i in range(1, _COMPARED + 1)})
     errors = []
@@ -407,7 +407,7 @@ def _count(
 ) -> tuple[tuple[str | None, int, int | None], dict[str, Any]] | None:
     """Run a policy at one size, on a part of the sample.
 
-    Return the counts and the place to which they belong.
+    Return the counts and the place to which they belong; None if `control` stopped the run.
     """
     choice, capacity_pages, part = place
     share = (sample or 1.0) / (1 if part is None else _PARTS)

@@ -110,7 +110,7 @@ class Server:
 
     @property
     def pid(self) -> int:
-        """Process of the server."""
+        """Process id of the server."""
         return self._process.pid
 
     @property
@@ -214,7 +214,7 @@ class Server:
     ) -> None:
         """Delay requests and fail reads from now on.
 
-        Earlier settings are replaced; without arguments, both end.
+        The arguments replace those of an earlier call. Without arguments, delays and failures end.
 
         Args:
             latency_us: additional latency per request, in us of device time.
@@ -230,7 +230,7 @@ class Server:
         )
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait until the server has ended without a stop request. Return False if it has not ended."""
+        """Wait for the server to end by itself. Return False if it still runs after `timeout_s`."""
         try:
             self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -429,7 +429,7 @@ def serve(
 
 
 def _flash(spec: Spec, store: str, options: StateOptions, place: Path, made: Made) -> tuple[str, Path | None]:
-    """Prepare the flash's initial state. Return its description, and its file unless the store has one."""
+    """Prepare the flash's initial state. Return its description, and its file; None if no file is needed."""
     state = _kept_state(store)
     snapshot, precondition, seed = options["snapshot"], options["precondition"], options["seed"]
     _need(spec, loads=bool(state or snapshot or precondition != "none"))
@@ -439,7 +439,7 @@ def _flash(spec: Spec, store: str, options: StateOptions, place: Path, made: Mad
     if snapshot is not None:
         return f"as {snapshot} has it", Path(snapshot).absolute()
     if precondition == "none":
-        # The plugin creates this state itself, which takes half as much memory.
+        # The plugin creates this state itself, which takes half as much memory as loading it from a file.
         return "never written", None
     started_from = f"preconditioned: {precondition}, seed {seed}"
     start = place / "start.state"
@@ -488,6 +488,6 @@ def _state(store: str) -> Path:
 
 
 def _kept_state(store: str) -> Path | None:
-    """Return the state of the flash beside a store; None if there is no store."""
+    """Return the file with the state of the flash beside a store; None if store or state is no file."""
     state = _state(store)
     return state if store not in ("memory", "none") and Path(store).exists() and state.exists() else None

@@ -132,9 +132,9 @@ def _check_keys(path: Path) -> None:
 
 
 def start(command: list[str], place: Path, lock: int, outputs: Outputs) -> subprocess.Popen[bytes]:
-    """Start nbdkit, and wait until it listens.
+    """Start nbdkit, and wait until it listens. Return its process.
 
-    It ignores Ctrl-C of the terminal, so the caller must stop it.
+    nbdkit ignores Ctrl-C of the terminal, so the caller must stop it.
     """
     process = _spawn(command, lock, outputs)
     try:
@@ -151,7 +151,7 @@ def start(command: list[str], place: Path, lock: int, outputs: Outputs) -> subpr
 
 
 def _spawn(command: list[str], lock: int, outputs: Outputs) -> subprocess.Popen[bytes]:
-    """Start nbdkit from a thread that lives as long as nbdkit. nbdkit ends if its parent thread ends."""
+    """Start nbdkit from a thread that lives as long as nbdkit, because nbdkit ends with its parent thread."""
     started: Future[subprocess.Popen[bytes]] = Future()
 
     def keep() -> None:

@@ -147,7 +147,7 @@ class Result:
     def series(self) -> pa.Table:
         """Return the time series, one row per interval of virtual time.
 
-        It is empty unless `series_s` was given.
+        The table is empty unless the run had `series_s`.
         """
         return tables.series_table(self.summary["series"])
 

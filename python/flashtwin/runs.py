@@ -170,7 +170,7 @@ class Candidate:
 
 @dataclass
 class Job:
-    """A request for one or several runs, after all checks. The runs differ only in the policy."""
+    """One or several runs that differ only in the policy, after all checks of their arguments."""
 
     source: Source
     candidates: list[Candidate]
@@ -192,7 +192,7 @@ class Job:
         choices: Sequence[Choice],
         options: RunOptions,
     ) -> Job:
-        """Check all properties that can be checked before the first long computation."""
+        """Check all properties that can be checked before the first long computation. Return the job."""
         check(options)
         device, options = _start(workload, device, options)
         options, rules = _placed(options)
@@ -348,7 +348,7 @@ class Job:
         return Task(label or each.label or spec.policy or "no buffer", work, self.requests_total)
 
     def _closed_forms(self, each: Candidate, result: Result) -> list[Beside]:
-        """Return the closed forms of values that a run of a generated load measured."""
+        """Return the measured values of a run to which closed forms apply, each with its closed form."""
         options = self.options
         special = (options["faults"], options["snapshot"], self.repeat, each.user)
         if self.source.path is not None or any(special):
@@ -361,7 +361,7 @@ class Job:
 def _start(
     workload: WorkloadLike, device: str | Path | None, options: RunOptions
 ) -> tuple[str | Path, RunOptions]:
-    """Return the device, and the options. For a recording, they have the state from which it starts."""
+    """Return the device and the options. For a recording, the options name the state in which it starts."""
     start = None
     # Tables are not recordings. Arguments of other types are rejected later, with a message.
     if isinstance(workload, str | os.PathLike) and (device is None or is_device_of(workload, device)):
@@ -422,7 +422,7 @@ def _preconditioned(
 def _alone(
     label: str, work: Callable[[_core.Control], _core.Device], on_progress: OnProgress | None
 ) -> _core.Device:
-    """Run one piece of work with a display of its progress. Ctrl-C ends it."""
+    """Run one piece of work that creates a device, with a display of its progress. Ctrl-C ends it."""
     results, interrupted = run_all([Task(label, work)], 1, on_progress)
     if interrupted:
         raise Interrupted(None)

@@ -153,7 +153,7 @@ def load(text: str, base: type = Policy, what: str = "policy") -> Callable[..., 
 
 
 def _module(text: str, path: Path) -> ModuleType:
-    """Run a Python file as a module. Its imports also find files in the same directory."""
+    """Run a Python file and return it as a module. Its imports also find files in the same directory."""
     if not path.is_file():
         raise FlashtwinError(f"{text}: there is no file {path}")
     # The name of the file itself is not used, because it could be that of an installed module.

@@ -135,7 +135,7 @@ _OWN |= {"size_bytes": "size=size_bytes:bytes"}
 
 
 def table(rows: ArrowTable, options: TraceOptions) -> Source:
-    """Write a table as text into a file. The file is removed with the source."""
+    """Write a table as text into a file, and return it as a source. The file is removed with the source."""
     from ._support.columnar import write_table
 
     name = type(rows).__name__
@@ -179,7 +179,7 @@ def source(workload: WorkloadLike, options: TraceOptions | None = None) -> Sourc
 
 
 def _nearest_file(path: Path) -> Path | None:
-    """Return the file in the same directory whose name is most similar to that of `path`."""
+    """Return the file in the directory of `path` whose name is most similar; None if none is similar."""
     try:
         names = [file.name for file in path.parent.iterdir() if is_file(file)]
     except (OSError, ValueError):

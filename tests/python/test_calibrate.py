@@ -71,7 +71,7 @@ def test_a_step_of_the_reserve_is_one_block_of_each_die(reserve):
         profile = Profile(VALUES | {"reserve": percent}, CAPACITY)
         return profile.overrides()["geometry.blocks_per_plane"] - CAPACITY // (4 << 20)
 
-    # As it is with whole blocks.
+    # The reserve, rounded to whole blocks.
     whole = Profile(VALUES | {"reserve": reserve}, CAPACITY)
     exact = 100 * spare(reserve) / whole.overrides()["geometry.blocks_per_plane"]
     assert spare(exact * math.exp(whole.least_steps()["reserve"])) == spare(reserve) + 1
@@ -229,7 +229,8 @@ def test_writes_over_a_full_drive_take_longer_by_the_erases():
     programs_us = 64 * (VALUES["program"] + transfer_us)
     slower = rate(VALUES | {"erase": 8000.0}) / rate(VALUES)
     assert slower == pytest.approx((programs_us + 4000) / (programs_us + 8000), rel=0.01)
-    # With two measurements, the closed form gives the erase time from their difference.
+    # With the rates of the fills and of `write-again`, the closed form gives the erase time from their
+    # difference.
     with_again = measure(Profile(VALUES, CAPACITY).spec(), [*READS, *CHEAP_WRITES, *again], 7)
     assert first.estimate(with_again, CAPACITY)["erase"] == pytest.approx(VALUES["erase"], rel=0.1)
     # Nothing is moved, however small the reserve.
@@ -257,7 +258,7 @@ def test_a_buffer_larger_than_the_reads_is_no_cache():
     some = [load for load in CHEAP_WRITES if load.name.startswith(("write-fill", "write-burst"))]
     measured = measure(Profile(values, CAPACITY).spec(), [*READS, *CHEAP_WRITES], 7)
     found = first.estimate(measured, CAPACITY)
-    # 8000 reads fill 20 MiB of the largest part of the buffer.
+    # The warm-up of 8000 reads brings 20 of the 32 MiB of the largest part into the buffer.
     assert found["buffer"] == pytest.approx(64 << 20, rel=0.05)
     assert "slc" not in _choose_cache(
         found, measured, lambda of: measure(Profile(of, CAPACITY).spec(), some, 7)

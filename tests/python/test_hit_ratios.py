@@ -102,7 +102,7 @@ def test_hits_equal_those_of_libcachesim(traces):
 def test_w_tinylfu_is_within_two_percent(traces):
     """The two programs use different sketches, so a comparison of two pages may have different results.
 
-    With fewer than 100 pages, libCacheSim's window is empty, and it has no hits.
+    In buffers of fewer than 100 pages, libCacheSim's window has no page, and libCacheSim counts no hits.
     """
     text, binary, accesses = traces
     for row in flashtwin.hits(text, policies=["w-tinylfu"], capacities_pages=[777, 4096]):

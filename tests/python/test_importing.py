@@ -295,7 +295,7 @@ def test_reads_overtake_collections_of_mqsim_only_if_preemptible(tmp_path):
 
 
 def test_chips_and_channels_of_mqsim_are_as_it_runs_them(tmp_path):
-    """The dies of a chip start together, so chips count, not dies.
+    """In MQSim, the dies of a chip start together. Therefore a chip of the device is a chip, not a die.
 
     The rate is in whole nanoseconds, without metadata.
     """
@@ -410,7 +410,7 @@ MQSIM = {
 def test_default_device_of_mqsim_responds_as_in_mqsim(tmp_path, case):
     """The imported default device of MQSim is within 10 % of MQSim's results.
 
-    It is described by its essential values.
+    The device is the `ssdconfig.xml` of the tests, with the values changed that matter for the results.
     """
     ideal, load, settings, mean_us, iops = MQSIM[case]
     changes = [

@@ -19,9 +19,9 @@ def run(load: str, **how: Any) -> flashtwin.Result:
 
 
 def test_a_short_run_measures_a_full_buffer() -> None:
-    """1000 writes do not fill 1024 pages.
+    """1000 writes do not fill the 1024 pages of the buffer.
 
-    Therefore they are slow only if the buffer was full before the run.
+    Therefore the writes are slow only if the buffer was full before the run.
     """
     load = "uniform:write=1,requests={}"
     short = run(load.format(1000)).summary

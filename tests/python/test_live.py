@@ -178,7 +178,7 @@ def test_garbage_and_half_open_connections_harm_no_other_client(server, seed):
         connection = socket.socket(socket.AF_UNIX)
         connection.connect(path_of(server.uri))
         held.append(connection)
-        with contextlib.suppress(OSError):  # It may have been shown the door.
+        with contextlib.suppress(OSError):  # The server may have closed the connection.
             connection.sendall(rng.randbytes(length))
     still_serves(server)
     for connection in held:

@@ -24,7 +24,7 @@ def serve(**options):
 def lines_of(record):
     texts = []
 
-    def ends_whole():  # It may be read while it is written.
+    def ends_whole():  # The file may be read while it is written.
         texts.append(record.read_text())
         return texts[-1].endswith("\n")
 
@@ -133,7 +133,7 @@ def test_a_server_ends_with_the_process_that_started_it(tmp_path):
     def has_ended():
         try:
             return "(nbdkit) Z" in (process / "stat").read_text()
-        except OSError:  # It is gone, maybe since just now.
+        except OSError:  # The process has ended, maybe since the last check.
             return True
 
     wait_for(has_ended)

@@ -50,7 +50,7 @@ def leaves_nothing(environment):
     for process in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             assert place not in process.read_text()
-        except OSError:  # It has ended.
+        except OSError:  # The process has ended.
             continue
 
 

@@ -34,7 +34,7 @@ def server():
 
 
 def session(server, commands):
-    # Its module is the system's Python's.
+    # The module of nbdsh belongs to the Python of the system.
     client("env", "PATH=/usr/bin:/bin", "nbdsh", "-c", _BEGIN + commands.replace("URI", repr(server.uri)))
 
 

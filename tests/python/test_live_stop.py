@@ -140,7 +140,7 @@ def test_start_removes_what_a_killed_server_left(tmp_path):
     with serve(at, disk, env=environment) as process:
         ready = json.loads(process.stdout.readline())
         qemu_io(ready["uri"], "write -P 7 0 1M", "flush")
-        os.kill(process.pid, signal.SIGSTOP)  # It would remove the sockets.
+        os.kill(process.pid, signal.SIGSTOP)  # A running command would remove the sockets.
         os.kill(ready["pid"], signal.SIGKILL)
         process.kill()
     assert at.exists() and Path(f"{at}.ctl").exists()

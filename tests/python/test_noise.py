@@ -35,7 +35,7 @@ def test_pairing_removes_what_both_runs_have_in_common():
     base = batches([100.0, 1000.0] * 5)
     low, high = ratio_interval(batches([91.0, 902.0] * 5), base, MEAN)
     assert 0.9 < low < 0.9027 < high < 0.91
-    # The same times, of other requests.
+    # With the same times of other requests, the interval is wide.
     low, high = ratio_interval(batches([902.0, 91.0] * 5), base, MEAN)
     assert 0 < low < 0.5
     assert high > 1.5

@@ -34,7 +34,7 @@ def test_a_notebook_runs(path, tmp_path, monkeypatch):
             continue
         value = eval(compile(ast.Expression(last.value), place, "eval"), names)
         if value is not None:
-            # Displayed as a notebook does.
+            # The value is displayed as in a notebook.
             text = value._repr_html_() if hasattr(value, "_repr_html_") else repr(value)
             assert len(text) > 20, place
             shown += 1

@@ -117,7 +117,8 @@ def test_responses_are_delayed_and_reads_fail_on_demand(capsys):
         server.disturb(latency_us=200_000)
         began = time.monotonic()
         assert connection.read(0, PAGE) == contents(0, 1)
-        # It must not complete earlier. How much later depends on the host.
+        # The read must not complete before the latency has passed. How much later it completes depends on the
+        # host.
         assert time.monotonic() - began >= 0.2
         code, said, _ = command(capsys, server.control, "disturb")
         assert (code, json.loads(said)["latency_us"]) == (0, 0)

@@ -20,7 +20,7 @@ def test_no_figure_is_worse_than_by_hand(refit):
     def measured(x):
         """Return three errors.
 
-        Two depend on the first value in opposite ways; one depends on the second value.
+        Two errors depend on the first value in opposite ways; the third depends on the second value.
         """
         return {"a": 0.05 - x[0], "b": 0.01 + x[0] / 10, "c": 0.03 - x[1]}
 

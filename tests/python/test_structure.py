@@ -184,7 +184,7 @@ TABLES = {
     "scheme": ("flashtwin/src/coordinate", r"^ {12}(\w+)::\w+", {"global": {("coordinate", "idle")}}),
     # DFTL's cached map.
     "layer": ("flashtwin/src/ftl/chip", r"^ {12}(\w+)::\w+", {"dftl": {("ftl", "chip", "cached_map")}}),
-    # What `trace convert` writes; the one is also public.
+    # Formats that `trace convert` writes; CSV is also public.
     "format": (
         "flashtwin-workload/src/trace",
         r"^    \w+ => (\w+)::",

@@ -102,8 +102,9 @@ impl Clock {
         self.dilation.wall_ns(time.saturating_sub(self.at_start()))
     }
 
-    /// Advances the device time to `time` if that is later than now, because the device has run ahead of the wall
-    /// clock. All later times are shifted by the difference, so that no caller waits for it.
+    /// Advances the device time to `time` if it is not that late yet. The caller has run the device ahead of the wall
+    /// clock. All later device times are shifted by the difference, so that no caller waits until the wall clock
+    /// reaches `time`.
     pub fn skip_to(&self, time: Time) {
         let now = Time(
             self.at_start()
@@ -114,8 +115,8 @@ impl Clock {
         self.at_start.store(at_start.0, Ordering::Relaxed);
     }
 
-    /// Returns `at_start`. A thread that changes it holds the device lock. So does a thread that must not read an
-    /// outdated value.
+    /// Returns `at_start`. A thread that changes the value holds the device lock, and so does a thread that must read
+    /// the latest value.
     fn at_start(&self) -> Time {
         Time(self.at_start.load(Ordering::Relaxed))
     }

@@ -115,7 +115,7 @@ impl Control {
         let woken = UnixStream::connect(&self.path);
         let _ = fs::remove_file(&self.path);
         if woken.is_ok() {
-            // Its panic has been printed.
+            // If the thread panicked, its message has already been printed.
             let _ = self.thread.join();
         }
     }
@@ -158,7 +158,7 @@ impl Clients {
 /// Stops reading from a client, and waits until its command has completed.
 fn end((client, thread): (UnixStream, JoinHandle<()>)) -> io::Result<()> {
     let shut = client.shutdown(Shutdown::Read);
-    // Its panic has been printed.
+    // If the thread panicked, its message has already been printed.
     let _ = thread.join();
     shut
 }

@@ -38,7 +38,7 @@ struct Inner {
     /// Buffer for completed calls, reused.
     finished: Finished,
     stopping: bool,
-    /// Keeps overwritten contents. The device notifies it of programs.
+    /// Keeps contents that writes replace, which a power loss may restore. The device's programs are passed on to it.
     undo: Arc<Undo>,
 }
 
@@ -242,7 +242,8 @@ impl Driver {
         }
     }
 
-    /// Returns the report of the device, with `exported_bytes` as the device has them.
+    /// Returns the report. Its `exported_bytes` are those of the whole device, even if clients can access only a
+    /// part.
     pub fn report(&self) -> Report {
         let mut reported = self.reported();
         let inner = self.shared.lock_ignoring_poison();
@@ -250,7 +251,7 @@ impl Driver {
         let twin = inner.core.twin();
         let (device, waiting) = (twin.name(), inner.core.waiting());
         let read_only = twin.is_read_only();
-        // The device can run on other threads while the rest is computed.
+        // The lock is released, so that other threads can run the device while the rest of the report is computed.
         drop(inner);
         let recent = counts.since(&reported);
         let all = counts.since(&Counts::default());
@@ -298,7 +299,7 @@ impl Driver {
         }
         if let Some(pacer) = self.pacer.lock().ok()?.take() {
             pacer.thread().unpark();
-            // It catches its own panics.
+            // The pacer catches its own panics, so this does not fail.
             let _ = pacer.join();
         }
         let mut inner = self.shared.inner.lock().ok()?;
@@ -345,7 +346,8 @@ impl Shared {
         Ok(now)
     }
 
-    /// Publishes the device's new state. Must be called each time the device has run, before a caller can notice the
+    /// Processes the effects of a run of the device: its programs, the end of its life, the time of its next event,
+    /// and the number of waiting calls. Must be called each time the device has run, before a caller can notice these
     /// effects.
     fn ran(&self, inner: &mut Inner) {
         inner.notify_undo();
@@ -383,7 +385,8 @@ impl Shared {
         }
     }
 
-    /// Releases the lock, then wakes the callers whose calls have completed. Returns their buffer for reuse.
+    /// Releases the lock, then wakes the callers whose calls have completed. Keeps the emptied list of calls for the
+    /// next run.
     fn release_and_wake(
         &self,
         mut inner: MutexGuard<'_, Inner>,
@@ -429,7 +432,8 @@ impl Shared {
         drop(inner);
     }
 
-    /// Returns the value of `then`, and the counts directly after the power loss.
+    /// Simulates a power loss. Returns the value of `then`, and the counts directly after the loss; `None` if the
+    /// device cannot be used afterwards.
     fn cut_power<T>(&self, then: impl FnOnce(&PowerCut, usize) -> T) -> Option<(T, Counts)> {
         let mut inner = self.lock().ok()?;
         let mut finished = Finished::default();

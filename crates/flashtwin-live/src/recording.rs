@@ -117,7 +117,7 @@ impl Recording {
             taken: format!("{}\n", columns.header()).into_bytes(),
         };
         if let Err(e) = out.put() {
-            // Made here, and of no use.
+            // The file was created above, and is of no use without its first line.
             let _ = fs::remove_file(path);
             return Err(LiveError::io(path, "write", e));
         }

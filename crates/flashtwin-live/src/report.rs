@@ -86,7 +86,7 @@ impl CallCounts {
     }
 }
 
-/// Calls of every kind, as the model counts them.
+/// Counts and response times of the calls of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Responses {
     /// Reads.
@@ -205,7 +205,7 @@ impl LatenessLog {
     }
 }
 
-/// Returns the values recorded after `before`. If `before` is not a part of `now`, returns all values of `now`.
+/// Returns the values recorded after `before`. If `before` has values that `now` lacks, returns all values of `now`.
 fn since(before: &Histogram<u64>, now: &Histogram<u64>) -> Histogram<u64> {
     let mut left = now.clone();
     match before.is_empty() || left.subtract(before).is_ok() {
@@ -214,8 +214,8 @@ fn since(before: &Histogram<u64>, now: &Histogram<u64>) -> Histogram<u64> {
     }
 }
 
-/// All counts at an instant. They are copied while the device is stopped. Values derived from them are computed
-/// afterwards.
+/// All counts at an instant. They are copied while the driver's lock is held, so that the device does not run. Values
+/// derived from them are computed after the lock is released.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
     /// Time since the start, in seconds of the wall clock.

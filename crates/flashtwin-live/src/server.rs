@@ -596,7 +596,8 @@ impl Server {
             let synced = self.store.sync();
             synced.map_err(|e| LiveError::io(path, "write", e))
         });
-        // The report describes the state before the stop. It is written only after the state is saved.
+        // The report is made before the device writes back its buffer and comes to rest. It is written to its file
+        // only after the state of the flash is saved.
         let report = unbroken("the last report was not made", || self.wanted_report());
         if file.is_some() {
             // A server that is broken reports so below.

@@ -274,7 +274,7 @@ impl Sparse {
         let e = io::Error::last_os_error();
         match e.raw_os_error() {
             Some(libc::ENXIO) => Ok(self.bytes),
-            // No holes are reported here.
+            // The file system does not report holes.
             Some(libc::EINVAL) => Ok(if whence == libc::SEEK_DATA {
                 at
             } else {

@@ -31,7 +31,7 @@ pub trait Twin: Send {
     fn page_bytes(&self) -> u32;
     /// Returns the current virtual time: [`Device::now`].
     fn now(&self) -> Time;
-    /// Returns the time of the next event: [`Device::next_event`].
+    /// Returns the time of the next event, or `None` without one: [`Device::next_event`].
     fn next_event(&self) -> Option<Time>;
     /// Runs the device: [`Device::advance`].
     fn advance(&mut self, until: Time);

@@ -34,7 +34,7 @@ enum Contents {
 #[derive(Debug)]
 struct Page {
     /// The safe contents, then the contents in flight, oldest first. Each has the number of the flush that makes it
-    /// safe, or 0 if programs do. If one is [`Contents::Current`], all later ones are, too.
+    /// safe, or 0 if the end of a program makes it safe. All contents after a [`Contents::Current`] are also current.
     versions: VecDeque<(Contents, u64)>,
     /// Number of flushes that had been requested when the page was last written.
     written: u64,

@@ -50,7 +50,7 @@ const WRITE: u16 = 1;
 const DATA_BYTES_MAX: u32 = 64 << 20;
 
 static LIMITS: OnceLock<Limits> = OnceLock::new();
-/// Numbers of admitted connections, and of their workers without the first worker of each connection.
+/// Number of admitted connections; and number of their workers, without the first worker of each connection.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 static SPARE_USED: AtomicUsize = AtomicUsize::new(0);
 
@@ -86,7 +86,7 @@ pub struct Routine {
 unsafe impl Send for Routine {}
 
 enum Worker {
-    /// A worker without a thread; `None` while the thread is being started.
+    /// A worker without a thread, and the routine of that thread; `None` while the thread is being started.
     Waiting(Option<Routine>),
     Running(libc::pthread_t),
 }
@@ -251,13 +251,13 @@ fn set_timeout(socket: c_int, time: libc::timeval) {
     };
 }
 
-/// Returns the connection that this thread serves.
+/// Returns the connection that this thread serves; `None` if nbdkit did not start this thread for a connection.
 pub fn served<'a>() -> Option<&'a Connection> {
     // SAFETY: the pointer is null or points to a connection that `run_connection` owns while this thread serves it.
     unsafe { SERVED.get().as_ref() }
 }
 
-/// Returns the work of this thread.
+/// Returns the work of this thread; `None` if it is no worker.
 pub fn work<'a>() -> Option<&'a Work> {
     // SAFETY: the pointer is null or points to work that `run_worker` owns until this thread ends.
     unsafe { WORK.get().as_ref() }

@@ -3,8 +3,8 @@
 //!
 //! Each function here only converts between C and Rust. No panic reaches C; it becomes an error of the call. nbdkit
 //! makes these calls in order: `config` for every setting, `get_ready`, then, after it has forked, `after_fork`.
-//! Threads may be started only from then on. It serves clients, and calls `cleanup` when no client is connected. `stop`
-//! does not wait for clients.
+//! Threads may be started only from then on. nbdkit then serves clients, and calls `cleanup` when no client is
+//! connected. The module `stop` ends the server without waiting for clients.
 
 mod connection;
 mod ffi;
@@ -211,7 +211,7 @@ impl Reporter {
             *ended = true;
         }
         bell.notify_all();
-        // Its panic has been printed.
+        // If the thread panicked, its message has already been printed.
         let _ = self.thread.join();
     }
 }

@@ -22,14 +22,14 @@ const THREADS_PER_CONNECTION: u64 = 8;
 const FILES_PER_CONNECTION: u64 = 3;
 /// Descriptors of the server itself.
 const FILES_OF_SERVER: u64 = 64;
-/// Largest amount of data of all requests in flight, in bytes; and the divisor of the free memory and address space for
-/// it.
+/// Limits on the data of all requests in flight: the largest amount in bytes, and the divisor of the free memory and
+/// of the free address space. The smallest of the three results applies.
 const BYTES_MAX: u64 = 4 << 30;
 const BYTES_SHARE: u64 = 4;
-/// Minimum address space in bytes that must be free in addition to the device. It is used for the threads of one
-/// connection, the data of their requests and the heap.
+/// Minimum free address space in bytes, after the device has its own. It is used for the threads of one connection,
+/// the data of their requests and the heap.
 const ADDRESSES_MIN: u64 = 1 << 30;
-/// Smallest and largest amount of data in flight of one connection, in bytes.
+/// Bounds of the limit on the data in flight of one connection, in bytes.
 const CONNECTION_BYTES: (u64, u64) = (64 << 20, 256 << 20);
 
 /// Resources of all connections together.
@@ -39,7 +39,7 @@ pub struct Limits {
     pub connections: usize,
     /// Number of threads for all connections in addition to two per connection.
     pub spare_threads: usize,
-    /// Largest amount of data of requests in flight, in bytes.
+    /// Largest amount of data of the requests in flight on all connections, in bytes.
     pub bytes: u64,
 }
 
@@ -103,7 +103,7 @@ fn threads_left() -> u64 {
         .map(|most| most.saturating_sub(running));
     let of_groups = control_groups().into_iter().filter_map(|group| {
         let used = number(&group.join("pids.current"))?;
-        // Without a limit it holds "max".
+        // Without a limit, the file contains "max".
         Some(number(&group.join("pids.max"))?.saturating_sub(used))
     });
     of_kernel

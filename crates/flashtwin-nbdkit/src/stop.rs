@@ -89,7 +89,7 @@ pub fn finish() {
         .take();
     let Some(stopper) = stopper else { return };
     request(0);
-    // Its panic has been printed.
+    // If the thread panicked, its message has already been printed.
     let _ = stopper.join();
     for signal in SIGNALS {
         // SAFETY: ignoring a signal installs no code of ours.

@@ -1,4 +1,4 @@
-//! Counts of LRU in buffers of all sizes, computed in one pass over a workload in memory.
+//! Hits and write-backs of LRU in buffers of all sizes, computed in one pass over a workload in memory.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -97,7 +97,7 @@ fn pass<P: Pass>(accesses: &Accesses, mut of: P, control: &Control) -> PyResult<
     Ok(Some(of.finish()))
 }
 
-/// Counts of LRU by the size of the buffer.
+/// Hits and write-backs of LRU, by the size of the buffer.
 #[pyclass(frozen, module = "flashtwin._core")]
 pub struct LruHits(Kind);
 
@@ -127,7 +127,7 @@ impl LruHits {
     }
 
     /// Returns the counts of a buffer of this size, as a dict, and the half-width of the 95 % interval of its hit
-    /// ratio.
+    /// ratio; `None` as the half-width if the counts are exact.
     fn at<'py>(
         &self,
         py: Python<'py>,

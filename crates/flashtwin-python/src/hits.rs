@@ -215,7 +215,8 @@ fn of_min(
         }
     }
     let (accesses, hits) = (pages.len() as u64, min::hits(&pages, capacity_pages));
-    // MIN treats reads and writes alike. Here all accesses count as reads, as which they are scaled up.
+    // MIN treats reads and writes alike. Here all accesses count as reads; the counts of reads are then scaled up
+    // from the sample.
     Ok(Some(HitCount {
         accesses,
         hits,

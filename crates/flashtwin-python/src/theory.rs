@@ -94,8 +94,8 @@ pub fn theory_hits(classes: Vec<(f64, f64)>, capacity: f64) -> (f64, f64) {
     (lru_hits(&classes, capacity), fifo_hits(&classes, capacity))
 }
 
-/// Returns the mean response time for Poisson arrivals at `rate`; `None` above saturation. `service` has pairs of a
-/// service time and its probability.
+/// Returns the mean response time for Poisson arrivals at `rate`, in the unit of the service times; `None` above
+/// saturation. `service` has pairs of a service time and its probability.
 #[pyfunction]
 pub fn theory_response(rate: f64, service: Vec<(f64, f64)>) -> Option<f64> {
     mean_response(rate, &service)

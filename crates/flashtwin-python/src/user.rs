@@ -524,7 +524,7 @@ impl buffer::Policy for PyPolicy {
     }
 
     fn cleaned(&mut self, device: &dyn DeviceView, page: PageId) {
-        // The device may notify the policy of pages that are no longer in the buffer.
+        // The device may report pages that are no longer in the buffer. The policy is not notified of these.
         if self.calls.cleaned.is_some() && self.held.has(page) {
             self.call(Some(device), |py, calls| match &calls.cleaned {
                 Some(cleaned) => cleaned.call1(py, (self.object(py, page),)).map(drop),

@@ -116,7 +116,7 @@ impl PyScheme {
         })
     }
 
-    /// Calls a method, unless an earlier call has failed. An exception stops the run.
+    /// Calls a method. Returns `None` if this call or an earlier one has failed. An exception stops the run.
     fn call<T>(
         &self,
         call: impl FnOnce(Python<'_>, &Bound<'_, PyAny>) -> PyResult<T>,

@@ -124,7 +124,7 @@ def check_device(
     threads: int = 1,
     progress: OnProgress | None = None,
 ) -> Check:
-    """Run the loads of tables of measurements on a device, and compare the figures.
+    """Run the loads of tables of measurements on a device. Return the figures beside the measured ones.
 
     Args:
         device: name or file.
@@ -163,7 +163,7 @@ def check_device(
 
 
 def _chosen(rows: Sequence[Row], fit: Fit | None, drive: str | None, patterns: str | None) -> list[Row]:
-    """Return the rows of a drive that match one of the patterns."""
+    """Return the rows that match a pattern: of `drive`, else of the fitted drive, else of all drives."""
     keys = [drive] if drive else list(fit.keys) if fit else None
     found = []
     for row in rows:

@@ -93,7 +93,7 @@ def _numbered(path: str | Path, records: Sequence[Mapping[str, str]], read: _Rea
 def _latency(record: Mapping[str, str]) -> Row | None:
     """Read a row with percentiles of a probe beside writes.
 
-    Only the row for all passes together is compared.
+    Only the row for all passes together is compared; None for the rows of single passes.
     """
     if record["pass"] != "all":
         return None
@@ -127,7 +127,8 @@ def _fill(record: Mapping[str, str]) -> Row:
 def _bounds(record: Mapping[str, str]) -> dict[str, tuple[float, float]]:
     """Return the bounds of write amplification.
 
-    They are over the parts of a run, or over its end and the whole run.
+    The bounds are the smallest and largest value in the four parts of a run. If the record has no values of
+    parts, they are the smaller and the larger of the values of the last quarter and of the whole run.
     """
     low, high = record["waf_lo_of_4_parts"], record["waf_hi_of_4_parts"]
     if not low or not high:

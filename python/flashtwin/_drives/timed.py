@@ -69,7 +69,11 @@ class Timed:
     def run(
         self, clients: Sequence[tuple[str, int]], control: _core.Control, lengths: Lengths | None = None
     ) -> tuple[Sequence[Sequence[tuple[_Histogram, _Histogram]]], float]:
-        """Run loads, each with its limit of requests in flight. Return histograms and write amplification."""
+        """Run loads, each with its limit of requests in flight, on a copy of the device.
+
+        Returns the histograms of reads and of writes, by load and by part of the measurement, and the write
+        amplification of the medium.
+        """
         lengths = lengths or self._lengths
         device = self._device(control)
         exported = self._spec.exported_bytes
@@ -85,7 +89,7 @@ class Timed:
         return histograms, media / host if host else math.nan
 
     def beside_writes(self, load: ProbeBesideWrites, control: _core.Control) -> Mapping[str, Modelled]:
-        """Return the figures of a probe beside a load. A load is run only once, also for several drives."""
+        """Return the figures of a probe beside a load, which is run only once for all drives."""
         if load not in self._found:
             # No page is programmed until the buffer is full.
             full_s = 1.2 * self._spec.buffer_pages / load.per_s
@@ -103,7 +107,7 @@ class Timed:
         return self._rate(histograms), waf
 
     def reads(self, load: RandomReads, control: _core.Control) -> Mapping[str, Modelled]:
-        """Return the figures of random reads. A load is run only once, also for several rows."""
+        """Return the figures of random reads. A load is run only once, even if several rows have it."""
         if load in self._found:
             return self._found[load]
         text = f"uniform:write=0,size={load.io_bytes},align={min(load.io_bytes, 4096)}"

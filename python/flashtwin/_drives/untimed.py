@@ -53,7 +53,7 @@ class Untimed:
     def waf(self, load: Writes, control: _core.Control) -> float:
         """Return the bytes that the medium counts per byte of the host.
 
-        A load is run only once, also for several rows.
+        A load is run only once, even if several rows have it.
         """
         if isinstance(load, SequentialPass) or (
             isinstance(load, Rewrite) and load.shuffled and load.times == 1.0

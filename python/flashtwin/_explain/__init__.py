@@ -35,8 +35,8 @@ _PS = {"s": 10**12, "ms": 10**9, "us": 10**6}
 _SLOWEST = re.compile(r"slowest(?::([1-9]\d*))?")
 #: Number of further timeline windows that are tried for a request.
 _RETRIES = 3
-#: Fraction of the maximum size of a timeline that a shorter window should fill, estimated from the first
-#: window.
+#: If a timeline becomes full before the request completes, the next window is shorter. Its length is chosen
+#: to fill this fraction of the maximum size of a timeline, at the rate of events in the window before.
 _ROOM = 0.6
 
 
@@ -160,9 +160,9 @@ class _Runs:
         self._base = job.base_device()
 
     def run(self, window: Window, log: Path | None = None) -> _Run:
-        """Run with a timeline window.
+        """Run the workload with a timeline window. Return the result and the timeline's start in ps.
 
-        If `log` is a file, the run is complete; otherwise it ends with the window.
+        If `log` is a file, the whole workload is run; otherwise the run ends with the window.
         """
         options: RunOptions = {**self._job.options, "timeline": window, "log": log or False}
         span_max_s = None if log else window.from_s + window.length_s

@@ -86,7 +86,7 @@ class Events:
                 self._children[cause].append(event)
 
     def request(self, number: int) -> Event | None:
-        """Find a request of the device, by its number."""
+        """Return the request with this number in the device, not in a member; None if it is not recorded."""
         requests = self._by_leaf["requests"]
         return next((e for e in requests if e.member is None and e.request == number), None)
 
@@ -105,7 +105,7 @@ class Events:
         return [e for e in self._by_leaf["waiting for a slot"] if e.end_ps == end_ps]
 
     def write_backs(self, at_ps: int) -> int:
-        """Count the write-backs in flight at an instant."""
+        """Return the number of write-backs in flight at an instant."""
         return sum(e.begin_ps <= at_ps < e.end_ps for e in self._by_leaf["write-backs"])
 
     def ended(self, at_ps: int) -> list[Event]:
@@ -117,7 +117,7 @@ class Events:
         return sorted(self._on_die, key=lambda die: (die[0] or 0, die[1]))
 
     def operation(self, name: str | None, lpn: int, end_ps: int) -> Event | None:
-        """Find the last operation of a die on a page that ends at or before an instant.
+        """Return the last operation of any die on a page that ends by an instant; None if there is none.
 
         If `name` is given, only operations with this name are considered.
         """

@@ -102,7 +102,8 @@ def _ratio_text(ratio: Estimate | None) -> str:
 def variants(device: dict[str, Any], buffer_bytes: int | None) -> list[Variant]:
     """Return devices on which one resource is doubled. `device` is the parsed text of the device.
 
-    All have the capacity of the device. A doubled reserve means more flash; doubled dies have half the size.
+    All variants export the capacity of the unchanged device. A doubled reserve is additional flash. If the
+    number of dies is doubled, each die has half the size.
     """
     found = []
     buffer, geometry = device.get("buffer", {}), device.get("geometry")
@@ -137,7 +138,7 @@ def summarised(
     of_variants: list[tuple[Variant, list[dict[str, Any]], str | None]],
     seeds: list[int],
 ) -> RunExplanation:
-    """Compare runs of the variants with those of the device, paired by seed."""
+    """Return the explanation from runs of the device and of its variants, which are paired by seed."""
     first = summaries[0]["all"]
     spent = {cause: sum(first["parts_us"][p] for p in parts) for cause, parts in CAUSES.items()}
     shares = {cause: us / first["mean_us"] if first["mean_us"] else 0.0 for cause, us in spent.items()}
@@ -165,6 +166,6 @@ def summarised(
 
 
 def _is_shorter(ratio: Estimate) -> bool:
-    """Whether the mean response time is shorter; with several seeds, whether it is significantly shorter."""
+    """Whether a variant responds faster than the device; with several seeds, significantly faster."""
     end = ratio.value if ratio.high is None else ratio.high
     return end is not None and end < 1

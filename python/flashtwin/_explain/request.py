@@ -194,7 +194,7 @@ class _Chain:
         self.steps.append(Step(begin - self.arrival, end - self.arrival, where, what))
 
     def before_dispatch(self) -> None:
-        """Add the steps on the link and in the controller. The data of a read cross the link at its end."""
+        """Add the steps on the link and in the controller. The data of a read cross the link last."""
         access = next(iter(self.events.accesses(self.row["request"])), None)
         controller = self.parts["submission"] + self.parts["controller"]
         link = self.parts["link"]

@@ -29,13 +29,16 @@ class Rule:
 
 
 def split_rules(text: str) -> list[str]:
-    """Split a list at semicolons. It is split at commas if it has no semicolon and no part has parameters."""
+    """Split a list at semicolons. Without semicolons and without parameters, it is split at commas."""
     separator = ";" if ";" in text or "=" in text else ","
     return [part.strip() for part in text.split(separator) if part.strip()]
 
 
 def _parameters(text: str) -> tuple[str, dict[str, str]]:
-    """Split "name:key=value,key=value". A part without "=" belongs to the value before it."""
+    """Split "name:key=value,key=value" into the name and its parameters.
+
+    A part without "=" belongs to the value before it.
+    """
     name, _, rest = text.partition(":")
     found: dict[str, str] = {}
     last = None

@@ -117,7 +117,7 @@ class Load:
     Attributes:
         workload: the opened workload.
         page_bytes: bytes of a page.
-        seed: that of a generated load.
+        seed: seed of a generated load.
     """
 
     workload: Source
@@ -136,10 +136,10 @@ def measure(
     points: int,
     control: _core.Control,
 ) -> Waf:
-    """Measure write amplification under one scheme and one victim rule, on a device of these words.
+    """Measure write amplification under one scheme and one victim rule, on the device of the setup `base`.
 
     Raises:
-        FlashtwinError: what is wrong, and what would be right.
+        FlashtwinError: a word of the setup is wrong; the message gives the remedy.
     """
     setup_words = {**base, **scheme.words, **victim.words}
     opened, page_bytes = load.workload, load.page_bytes

@@ -38,7 +38,7 @@ class Waf:
     def level(self) -> bool | None:
         """Return whether write amplification was level at the start of the measurement.
 
-        The result is None if the plan gave the number of capacities before the measurement.
+        The result is None if `warm` gave the number of capacities before the measurement.
         """
         level: bool | None = self.raw["level"]
         return level

@@ -94,7 +94,7 @@ class Drive:
     def round(
         self, label: str, accesses: Sequence[Access], queue_depth: int, span_s: float
     ) -> dict[Access, Measured]:
-        """Keep `queue_depth` requests in flight for a span of virtual time."""
+        """Run each access for a span with `queue_depth` requests in flight. Return its figures."""
 
         def work(control: _core.Control) -> dict[Access, Measured]:
             measured = {}
@@ -108,7 +108,7 @@ class Drive:
         return self._watched(label, work)
 
     def saturate(self, label: str, access: Access, times: int, queue_depth: int, interval_s: float) -> Ran:
-        """Write the given multiple of the capacity and record the history."""
+        """Write a multiple of the capacity. Return the summary, the histogram and the history by interval."""
         requests = -(-times * self.spec.exported_bytes // access.block_bytes)
         return self._watched(
             label,
@@ -118,7 +118,7 @@ class Drive:
         )
 
     def _watched(self, label: str, work: Callable[[_core.Control], T]) -> T:
-        """Run work in a thread, while this thread shows progress and handles Ctrl-C."""
+        """Run work in a thread, while this thread shows progress and handles Ctrl-C. Return its result."""
         results, interrupted = run_all([Task(label, work)], 1, self._progress)
         if interrupted:
             raise Interrupted(None)
@@ -135,7 +135,7 @@ class Drive:
         interval_s: float | None = None,
         history: bool = False,
     ) -> Ran:
-        """Run a load from the state that the previous load left."""
+        """Run a load from the state of the previous load. Return its summary, histogram and history."""
         # The addresses of each run are different.
         seed = self._seed + self._runs
         self._runs += 1

@@ -15,7 +15,7 @@ _KINDS = ("read", "write")
 
 
 def encode(summary: str, read: Histogram, write: Histogram) -> bytes:
-    """Combine the summary, which is one line, and the histograms."""
+    """Combine the summary, which is one line, and the histograms into the bytes of a cell."""
     packed = b""
     for histogram in (read, write):
         numbers = array("Q", [number for bucket in histogram for number in bucket])

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 #: Name of the dataset in the directory of a sweep.
 FILE = "results.parquet"
 METADATA = b"flashtwin"
-#: Keys of a summary that are omitted. Columns of the configuration have them, or they have rows of their own.
+#: Keys of a summary that are no columns of figures. Most are columns of the configuration. The warnings are
+#: joined to one text, and the time series is omitted.
 _LEFT_OUT = {
     "device",
     "policy",

@@ -23,9 +23,8 @@ _DESCRIPTOR = re.compile(r"/dev/(?P<stream>stdout|stderr)|(/dev|/proc/self)/fd/(
 def whole_file(path: Path, what: str) -> Iterator[IO[bytes]]:
     """Open a file that receives its name only if the block ends without an exception.
 
-    A name is written directly, not replaced, if it is a device or a pipe or is in /dev or /proc. A link is
-    replaced; its target does not change. Incomplete files of the same name that killed processes left are
-    removed.
+    A file in /dev or /proc, a device and a pipe are written directly, not replaced. A link is replaced; its
+    target does not change. Incomplete files of this name that killed processes left are removed.
 
     Args:
         path: final name of the file.
@@ -72,9 +71,9 @@ def write_texts(texts: Mapping[Path, str], what: str) -> None:
 
 
 def _open_special(path: Path) -> IO[bytes]:
-    """Open a device or a pipe.
+    """Open a device or a pipe for writing.
 
-    A name of a descriptor opens a copy of the descriptor, which shares its position.
+    The name of a descriptor opens a copy of the descriptor, so both have one position.
     """
     found = _DESCRIPTOR.fullmatch(str(path))
     if found is None:
@@ -96,7 +95,7 @@ def _is_special(path: Path) -> bool:
 
 @contextmanager
 def _naming(path: Path, what: str) -> Iterator[None]:
-    """Add the name of the file to errors of the system."""
+    """Add the name of the file and a remedy to errors of the system that the block raises."""
     try:
         yield
     except OSError as e:

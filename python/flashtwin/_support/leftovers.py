@@ -18,7 +18,8 @@ from ..errors import FlashtwinError
 from .partials import locks, remove_unlocked
 
 _PREFIX = "flashtwin-"
-#: Name of a file in the directory. The process that uses the directory and its server lock the file.
+#: Name of the lock file in the private directory of a server. The file is locked by the process that uses the
+#: directory and by its server.
 _LOCK = "flashtwin-serve.lock"
 #: Polling period in seconds while the server that uses a store is stopping.
 _PERIOD_S = 0.05
@@ -134,7 +135,7 @@ def _has_data(path: Path) -> bool:
 
 
 def _holder(file: int) -> int | None:
-    """Return the process that has locked a file; None if the kernel does not list it."""
+    """Return the id of the process that has locked a file; None if the kernel does not list it."""
     of = os.fstat(file)
     at = f"{os.major(of.st_dev):02x}:{os.minor(of.st_dev):02x}:{of.st_ino}"
     found = re.search(rf"FLOCK +\S+ +WRITE +(\d+) +{at} ", Path("/proc/locks").read_text())

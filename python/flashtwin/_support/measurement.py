@@ -26,7 +26,7 @@ class Figure:
 
     @property
     def deviation_percent(self) -> float | None:
-        """Return the difference between measured and published value, in percent of the latter."""
+        """Return measured minus published value in percent of the published one, or None without one."""
         return None if self.published is None else (self.measured / self.published - 1) * 100
 
     @property

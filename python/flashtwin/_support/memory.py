@@ -39,7 +39,7 @@ def need(tables_bytes: int, *, devices: int = 1, less: str = "") -> None:
 
 
 def _available_bytes() -> int | None:
-    """Return the smallest memory that machine, container and process limit leave; None if unknown."""
+    """Return the fewest bytes that machine, container and process limit leave; None if unknown."""
     found = []
     with contextlib.suppress(OSError):
         told = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())

@@ -41,7 +41,7 @@ def ratio_interval(ours: Batches, base: Batches, path: tuple[str, ...]) -> Inter
 
 
 def _of_sums(above: list[list[float]], below: list[list[float]]) -> Interval | None:
-    """Return the interval of the product of the sums `above`, divided by the product of the sums `below`.
+    """Return the interval of the product of the sums `above`, divided by that of the sums `below`, or None.
 
     A small change of a sum changes the logarithm of the quotient by the change divided by the sum. Each batch
     thus contributes a part, and the deviation of the logarithm follows from the deviations of these parts.

@@ -120,7 +120,7 @@ def remove_unlocked(path: Path) -> None:
 
 
 def locks(file: int, how: int, *, keep: bool = False) -> bool:
-    """Try to lock a file. The lock is released again unless `keep` is true."""
+    """Try to lock a file; return whether that was possible. Without `keep`, the lock is released again."""
     try:
         fcntl.flock(file, how | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -148,7 +148,7 @@ def _setting(summary: dict[str, Any], key: str) -> str:
 
 
 def labels_of(records: Sequence[Record]) -> list[str]:
-    """Label runs by the settings in which they differ."""
+    """Return a label for each run: the values of the settings in which the runs differ."""
     ways: list[list[str]] = []
     for key in _NAMING:
         values = [_setting(record.summary, key) for record in records]

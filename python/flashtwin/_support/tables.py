@@ -233,7 +233,7 @@ def _csv_cell(value: object) -> object:
 
 
 def history_table(windows: list[dict[str, Any]]) -> pa.Table:
-    """Make a table of the windows of a run."""
+    """Return the history of a run as a table with one row per window of virtual time."""
     import pyarrow as pa
 
     names = ["t_s", "length_s", "iops", "mb_per_s", "mean_us", "p99_us", "hit_ratio", "inside_mean"]
@@ -248,7 +248,7 @@ def history_table(windows: list[dict[str, Any]]) -> pa.Table:
 
 
 def cdf_table(histogram: Histogram) -> pa.Table:
-    """Convert the buckets of a histogram to the cumulative distribution of response times."""
+    """Return the cumulative distribution of response times, with one row per bucket of the histogram."""
     import pyarrow as pa
 
     total = sum(count for _, count in histogram)

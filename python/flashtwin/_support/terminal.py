@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _TEXT_COLUMNS = 200
 #: Blanks between two columns of `box.SIMPLE_HEAD`.
 _GAP = 3
-#: Width to which a key is folded, and the smaller width that is used if there is too little room.
+#: Width in columns to which a key is folded, and the smaller width that is used if there is too little room.
 _KEY, _KEY_MIN = 12, 3
 
 

@@ -122,7 +122,7 @@ class _Maker:
             )
         seed = int(str(axes["seed"]))
         if trace is None:
-            # Errors that occur only with this size of device or with this seed.
+            # This call raises errors that occur only with this size of device or with this seed.
             _core.Workload.generated(workload["text"], range_bytes, seed)
         pacing = given_pacing(run) or default_for(timed)
         settings = {name: run.get(name, option.default) for name, option in experiment_options().items()}
@@ -153,7 +153,8 @@ class _Maker:
     def _read_workload(self, text: str) -> tuple[dict[str, Any], str | None, bool, bool]:
         """Return four properties of a workload.
 
-        They are its identity, its trace or None, and whether it has times and is endless.
+        The four are: the identity of the workload; the path of its trace, or None; whether the workload has
+        times; and whether it is endless.
         """
         if is_remote(text):
             local, sha256 = fetch(text, None)

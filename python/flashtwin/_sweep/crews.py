@@ -63,7 +63,7 @@ class Crew(ABC):
         """Submit `work(*arguments)` to the workers."""
 
     def share(self, made: Future) -> object:
-        """Return a value by which later work receives the result of earlier work as an argument."""
+        """Return a value to pass to later work as an argument, which receives the result of this work."""
         return made.result()
 
     @abstractmethod
@@ -161,7 +161,7 @@ class Dask(Crew):
 
     @property
     def slots(self) -> int:
-        # The number of workers changes, but each query takes a message in both directions.
+        # The number of workers changes. A query takes a message in both directions, so queries are rare.
         if time.monotonic() >= self._ask_again:
             self._threads = self._client.nthreads()
             self._ask_again = time.monotonic() + _ASK_EVERY_S

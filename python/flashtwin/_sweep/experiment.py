@@ -122,7 +122,7 @@ class Experiment:
     places: Places
 
     def device(self, name: str) -> str | None:
-        """Return the device of runs without time; None for `setup`: the words of the setup alone."""
+        """Return the device of runs without time; None for `setup`, a device that has only a setup."""
         return None if name == SETUP else name if name in DEVICES else self.path(name)
 
     def path(self, text: str) -> str:

@@ -92,7 +92,7 @@ def _axis_array(values: list[Value]) -> pa.Array:
 
 
 def check_figures(experiment: Experiment) -> None:
-    """Detect a figure that no run has before the first run starts."""
+    """Reject figures of the experiment that no run has, before the first run starts."""
     known = _known_figures() if experiment.untimed is None else _figures_of_units()
     for figure in experiment.figures:
         if figure not in known and not figure.startswith(_PARTICULAR):
@@ -111,7 +111,7 @@ def _known_figures() -> list[str]:
 
 
 def _figures_of_units() -> list[str]:
-    """Return columns of runs without time; those of owners that only some setups have are beside."""
+    """Return the columns of runs without time, except those of owners that only some setups have."""
     setup: dict[str, Value] = {"units": 8, "unit_pages": 4, "logical_pages": 8, "low": 2}
     row = placement_waf("uniform:write=1,size=4k", setup=setup, warm=0, capacities=1, threads=1)[0]
     return [name for name, value in figures_of(summary_of(row)).items() if _is_number(value)]

@@ -50,7 +50,7 @@ def identity_of(experiment: Experiment, axes: dict[str, Value], workload: dict[s
 
 
 def run_untimed(job: CellJob, control: _core.Control | None = None) -> bytes:
-    """Run a cell; the result as bytes is the same on every machine."""
+    """Run a cell. Return the result as bytes, which are the same on every machine."""
     what = job.identity
     check_version(what["flashtwin"])
     control = control or _core.Control()
@@ -77,6 +77,6 @@ def run_untimed(job: CellJob, control: _core.Control | None = None) -> bytes:
 
 
 def summary_of(row: Waf) -> dict[str, Any]:
-    """Return the figures of a row, without what describes its cell."""
+    """Return the figures of a row, without the device and the rules, which identify its cell."""
     figures = {key: value for key, value in row.to_dict().items() if key not in ("device", *RULES)}
     return {**figures, "warnings": []}

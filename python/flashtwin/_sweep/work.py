@@ -65,7 +65,7 @@ class CellJob:
 
 
 def make_state(job: StateJob, control: _core.Control | None = None) -> bytes:
-    """Precondition a flash. This is done once for all cells that start from it."""
+    """Precondition a flash once for all cells that start from it. Return its state as bytes."""
     check_version(job.flashtwin)
     control = control or _core.Control()
     spec = Spec.parse(job.device, "device", [])
@@ -85,7 +85,7 @@ def check_version(wanted: str) -> None:
 
 
 def run_cell(job: CellJob, state: bytes | None, control: _core.Control | None = None) -> bytes:
-    """Run a cell from a state, or from a new device. The result has the same bytes on every machine."""
+    """Run a cell from a state, or from a new device. Return the result: the same bytes on every machine."""
     control = control or _core.Control()
     what = job.identity
     check_version(what["flashtwin"])

@@ -48,7 +48,7 @@ class Beside:
         return f"{self.name} {form(self.measured)} (closed form {form(self.expected)}: {self.case})"
 
     def warning(self) -> str | None:
-        """Return a warning if the two differ by more than a tenth."""
+        """Return a warning if the two values differ by more than a tenth; otherwise None."""
         if abs(self.difference) <= WARN:
             return None
         return (
@@ -62,7 +62,7 @@ def _two_digits(value: float) -> str:
 
 
 def beside_run(summary: dict[str, Any], spec: Spec, load: str) -> list[Beside]:
-    """Compare a run of a generated load with those closed forms whose assumptions hold.
+    """Return the measured values of a run with those closed forms whose assumptions hold.
 
     Args:
         summary: summary of the run.

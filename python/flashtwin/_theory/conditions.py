@@ -89,7 +89,7 @@ class Case:
 
 
 def of_collection(case: Case) -> str | None:
-    """Return the reason why no form of write amplification applies to the device; None if they apply."""
+    """Return the reason why no form of write amplification applies to the device; None if one may apply."""
     return next(_reasons_of_collection(case), None)
 
 
@@ -135,7 +135,7 @@ def _reasons_of_writes(case: Case) -> Iterator[str]:
 
 
 def of_hits(case: Case) -> str | None:
-    """Return the reason why no closed form of the hit ratio applies; None if they apply."""
+    """Return the reason why no closed form of the hit ratio applies; None if one applies."""
     return next(_reasons_of_hits(case), None)
 
 

@@ -160,7 +160,7 @@ def theory(
 
 
 def theory_of(case: Case, fill: float | None = None) -> Theory:
-    """Compute the closed forms of a case."""
+    """Compute the closed forms of a case; `fill` replaces the device's own fraction of live pages."""
     pool = dict(case.pool)
     if fill is not None and "units" in pool:
         pool["load"] = fill

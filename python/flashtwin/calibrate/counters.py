@@ -18,7 +18,7 @@ from ..errors import FlashtwinError
 _DATA_UNIT = 512_000
 _INTEL_UNIT = 32 << 20
 _ENDURANCE_UNIT = 10**9
-#: Names of keys. Case and separators do not matter.
+#: Keys of the counters in the logs, with the bytes of a unit. Case and separators of keys do not matter.
 _MEDIA = {
     "physicalmediaunitswritten": 1,
     "nandbyteswritten": _INTEL_UNIT,
@@ -113,7 +113,7 @@ def _flat(log: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _first(values: Mapping[str, Any], units: Mapping[str, int]) -> tuple[int, int, str] | None:
-    """Return the first given counter that a log has: its value and its step in bytes, and its name."""
+    """Return value and step in bytes, and the name, of the first given counter that a log has, or None."""
     for name, unit in units.items():
         number = _number(values.get(name))
         if number is not None:
@@ -122,7 +122,7 @@ def _first(values: Mapping[str, Any], units: Mapping[str, int]) -> tuple[int, in
 
 
 def _number(value: object) -> int | None:
-    """Return a whole number, which may be given as a number, as two halves of 64 bits, or as text."""
+    """Return a whole number, given as a number, as two halves of 64 bits or as text; else None."""
     if isinstance(value, Mapping):
         if "raw" in value:
             return _number(value["raw"])

@@ -17,7 +17,7 @@ if TYPE_CHECKING or sys.version_info < (3, 11):
 else:
     import tomllib
 
-#: Keys that follow from others.
+#: Keys whose values follow from those of other keys.
 _DERIVED = {
     "geometry.blocks_per_plane": "derived: the capacity",
     "gc.low_percent": "derived: two blocks a die",

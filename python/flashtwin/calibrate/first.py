@@ -34,9 +34,9 @@ _OF_DIE = 0.8
 _WAITS = 3
 #: Reads from the buffer take less than this fraction of the time of reads from flash.
 _HIT = 0.7
-#: A buffer that has less than this fraction of the pages read before is full.
+#: A buffer that has less than this fraction of the pages that the warm-up has read is full.
 _FULL_BUFFER = 0.9
-#: A fill below this multiple of the buffer's size measures the buffer more than the flash.
+#: A fill of less than this multiple of the buffer's size measures the buffer more than the flash.
 _FILL_TO_BUFFER = 2
 #: If writes to an empty drive are faster than later writes by this factor, the drive has an SLC cache.
 _CACHED = 1.3
@@ -117,7 +117,7 @@ def estimate(figures: Figures, capacity_bytes: int, found: Dies | None = None) -
         "transfer": transfer,
     }
     again = figures.get("write-again/mb_per_s", fills.slow)
-    # The fills show the flash only if neither an SLC cache nor the link hides it.
+    # The fills show the rate of the flash only if neither an SLC cache nor the link hides it.
     shown = not fills.cache_bytes and fills.slow < _FULL * 1e3 / _LINK_NS_PER_BYTE
     if shown and again < fills.slow:
         values["erase"] = found.dies * BLOCK_BYTES * (1 / again - 1 / fills.slow)
@@ -148,7 +148,7 @@ def choose_dies(
     measure_strides: Callable[[Values], Figures],
     uncertain: Figures | None = None,
 ) -> Values:
-    """Return first estimates with the row size and the number of dies that explain the strides best.
+    """Return first estimates with the row size and number of dies that fit the rates by stride best.
 
     Only numbers near the closed form are tried.
     """
@@ -174,7 +174,7 @@ def choose_channels(
     measure_reads: Callable[[Values], Figures],
     uncertain: Figures | None = None,
 ) -> tuple[Values, bool]:
-    """Return the values with the fewest channels that explain the reads.
+    """Return the values with the fewest channels with which the reads fit the measured ones.
 
     Also returns whether other numbers of channels are excluded. If the link limits the rates, more channels
     change nothing.
@@ -243,8 +243,8 @@ class Fills:
 
     Attributes:
         cache_bytes: amount of data that the SLC cache accepts; 0 if there is none.
-        fast: rate until the cache is full.
-        slow: rate after that.
+        fast: rate in MB/s until the cache is full.
+        slow: rate in MB/s after that.
     """
 
     cache_bytes: float
@@ -286,13 +286,13 @@ def caches_reads(figures: Figures) -> bool:
 
 
 def _in_parts(get: _Given) -> tuple[float, dict[int, float]]:
-    """Return the mean latency of reads from the whole drive, and from parts of it by their size in MiB."""
+    """Return the mean latency in us of reads from the whole drive, and from parts by their size in MiB."""
     parts = get.rates("read-range-", "m", most=1 << 20)
     return (4 << 10) / get("read-size-4k/mb_per_s"), {mib: (4 << 10) / rate for mib, rate in parts.items()}
 
 
 def _cached_reads(get: _Given) -> float:
-    """Return the size of the buffer, from reads within parts of the drive; 0 if they do not show it.
+    """Return the buffer's size in bytes, from reads within parts of the drive; 0 if they do not show it.
 
     The hit ratio of such reads is the size of the buffer divided by the size of the part. If the buffer has
     all pages read before, the reads do not show its size.
@@ -316,7 +316,7 @@ def _read_before(mib: int) -> float:
 
 
 def _buffer(get: _Given) -> float:
-    """Return the size of the buffer, from bursts of writes.
+    """Return the size of the buffer in bytes, from the rates of bursts of writes.
 
     A burst of n bytes that fills the buffer takes as long as the flash takes to write n bytes minus the size
     of the buffer. The two shortest such bursts determine the size and the rate of the flash.

@@ -34,20 +34,20 @@ _STANDARD_ERRORS = 4
 IDENTIFIED = 0.10
 #: If the cost of a model exceeds this, the drive has another structure, and no parameter is identified.
 _COST_MAX = 2.0
-#: A fill below this multiple of the buffer's size measures the buffer more than the flash.
+#: A fill of less than this multiple of the buffer's size measures the buffer more than the flash.
 _FILL_TO_BUFFER = 10
 #: Relative difference of parameters between runs of the same requests, from which the residual noise is
 #: computed. It is so small that its direct effect on a figure is negligible.
 _JITTER = 0.0003
 #: Time of a suspension that is tried first, in us.
 _SUSPEND_US = 20.0
-#: Alternatives of an SLC cache that are tried first: its percentage of the raw capacity, and its fraction of
-#: the program time.
+#: Alternatives of an SLC cache that are tried first: percentages of the raw capacity, and the program time in
+#: the cache as a fraction of that of the other flash.
 _CACHES = (2.5, 5.0, 10.0, 20.0)
 _CACHE_PROGRAM = 0.3
 #: Factors by which the best percentage is multiplied in the next step.
 _CACHE_TIMES = (0.7, 0.84, 1.2, 1.4)
-#: A cache must reduce the cost by this factor. Otherwise the writes are explained without a cache.
+#: A cache is assumed only if the cost with it is below this fraction of the cost without a cache.
 _CACHE_GAIN = 0.8
 #: Other numbers of components are refined as well if their cost is below this multiple of the refined cost.
 _PROMISING = 3.0
@@ -179,11 +179,11 @@ def fit(
     if capacity < drive_bytes:
         target = _without_buffered_fills(target, capacity, first.get("buffer", 0.0))
     if not caches_reads(target):
-        # The model's buffer always does.
+        # The buffer of the model always caches reads, so the model cannot fit these figures.
         target = {name: value for name, value in target.items() if not name.startswith("read-range-")}
     context = hashlib.sha256(json.dumps([sorted(target.items()), capacity, seed]).encode()).hexdigest()
-    # Strides show the structure. Large strides have few addresses, so they measure how many of these the
-    # buffer has.
+    # Reads with strides have shown the structure. With large strides there are few addresses, so the rates
+    # depend on how many of these pages are in the buffer.
     refining = [load for load in loads.reads() if load not in strides] + loads.writes(capacity)
     evaluate = Journal(under(refining, _TIMES), journal, context)
 
@@ -237,7 +237,7 @@ def _without_host(refined: Refined, host_us: float) -> Refined:
 
 
 def _without_buffered_fills(target: Figures, capacity_bytes: int, buffer_bytes: float) -> Figures:
-    """Omit writes of a share of the capacity if too much of it fits into the buffer of the smaller model."""
+    """Return the figures without fills that are so small that the buffer of the model would hide them."""
     shares = {f"write-fill-{percent}/mb_per_s": percent / 100 for percent in loads.FILLS}
     least = _FILL_TO_BUFFER * buffer_bytes
     return {name: value for name, value in target.items() if shares.get(name, 1) * capacity_bytes >= least}
@@ -250,10 +250,10 @@ def _recount(
     refine: Callable[[Values], Refined],
     threads: int,
 ) -> tuple[Refined, bool]:
-    """Try other numbers of components with the refined parameters, where figures distinguish numbers better.
+    """Try other numbers of components, now with the refined parameters, which show wrong numbers better.
 
     Returns:
-        The better refinement, and whether no other numbers explain the figures nearly as well.
+        The better refinement, and whether all other numbers fit the figures clearly worse.
     """
 
     def best_other(of: Refined) -> tuple[float, Values]:
@@ -289,7 +289,7 @@ def _choose_cache(
     measure_writes: Callable[[Values], Figures],
     uncertain: Figures | None = None,
 ) -> Values:
-    """Return the parameters with the SLC cache that best explains writes to an empty drive, or without one.
+    """Return the parameters with the SLC cache, or without one, that fit the writes to an empty drive best.
 
     No closed form determines the cache if the buffer absorbs the writes to a small cache, or if channels
     limit its rate.
@@ -316,7 +316,7 @@ def _confirm_reserve(
     measure_steady: Callable[[Values], Figures],
     uncertain: Figures | None = None,
 ) -> Values:
-    """Return the parameters with another reserve if it better explains writes and the reads beside them.
+    """Return the parameters with another reserve if it fits writes, and reads beside them, better.
 
     If an SLC cache limits the rate of writes, the rate is nearly the same over a wide range of reserves.
     """
@@ -333,7 +333,7 @@ def _choose_beside(
     measure_beside: Callable[[Values], Figures],
     uncertain: Figures | None = None,
 ) -> Values:
-    """Return the parameters with the suspension and program spread that best explain reads beside writes.
+    """Return the parameters with the suspension and program spread that fit the reads beside writes best.
 
     Their effect on the percentiles is not linear. Therefore a refinement that starts far from the best values
     cannot find them.

@@ -11,7 +11,7 @@ from . import loads
 from .figures import Figures
 from .results import Results
 
-#: Experiment with one request in flight, and experiments with several.
+#: Experiment with one request in flight; and the experiment with several, with their number.
 _ONE = "read-size-4k"
 _MORE = ("read-depth-2", 2)
 _BYTES = 4 << 10

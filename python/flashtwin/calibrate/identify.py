@@ -6,8 +6,8 @@
   rule is right if drives that are filled to different levels give the same amount of flash.
 - *Free blocks*: needs a drive that counts them. After sequential passes, their share gives the amount of
   flash in another way. At the end of random writes, their share is the watermark.
-- *Victim rule*: skewed writes run on a model with that reserve. Moved pages are placed either in units of
-  their own or together with host pages.
+- *Victim rule*: skewed writes run on a model with that reserve, under each rule. Moved pages are placed
+  either in units of their own or together with host pages. The combinations are ordered by their errors.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _UNIT_PAGES = 2048
 _LOW = 2
 #: Number of open and free units. The closed form does not count them as flash in use.
 _APART = 4
-#: A rule is named only if the fills agree better under it by this factor.
+#: A rule is named only if the fills agree better under it than under any other rule, by this factor.
 _CLEARLY = 2.0
 #: Closed forms of uniform writes by victim rule.
 RULES = {"greedy": "uniform_greedy", "fifo": "uniform_fifo"}
@@ -70,7 +70,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A victim rule, the placement of moved pages, and the largest error of the two under skewed loads."""
+    """A victim rule, a placement of moved pages, and the largest error of this pair under skewed loads."""
 
     rule: str
     survivors: str
@@ -192,7 +192,7 @@ def identify(points: Sequence[Point], capacity_bytes: float, seed: int = 1) -> I
 
 
 def _flash(point: Point, overhead: Interval, rule: str) -> Interval:
-    """Return the flash in use that explains the write amplification of uniform writes."""
+    """Return the flash in use for which the closed form gives the measured write amplification."""
     used = point.used_bytes
     fills = [
         _fill(waf / over, rule)
@@ -256,7 +256,11 @@ def _disagreement(intervals: Sequence[Interval]) -> float:
 
 
 def _by_free(points: Sequence[Point], notes: list[str]) -> tuple[Interval | None, Interval | None]:
-    """Return the flash computed from the free blocks after sequential passes, and the watermark."""
+    """Return the flash in use and the watermark, both from the free blocks.
+
+    The flash is computed after sequential passes, the watermark is read after random writes. Each is None
+    without such an experiment or without a counter of free blocks.
+    """
     flash = [
         # Whole percent may be rounded down or to the nearest value.
         Interval(

@@ -43,7 +43,7 @@ class Load:
     latencies: bool = True
 
     def longer(self, times: int) -> Load:
-        """Return the load with a multiple of its requests, unless their number is essential."""
+        """Return the load with a multiple of its requests, unless it fills a part of the drive or buffer."""
         if self.state in _SHARES or self.requests < _REPEATED_MIN:
             return self
         return replace(self, requests=self.requests * times, warmup=self.warmup * times)

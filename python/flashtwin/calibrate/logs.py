@@ -30,7 +30,8 @@ _FIGURES = ["mb_per_s", *(f"{kind}.p{percent:g}_us" for kind in _KINDS.values() 
 def of_logs(paths: list[Path]) -> tuple[Figures, int]:
     """Return the figures in the logs of one experiment, and its number of requests.
 
-    Like fio's percentiles, they are from the log of completion latencies if there is one.
+    The latencies are completion latencies, like fio's percentiles, or total latencies if only these were
+    logged.
     """
     by_what: dict[str, list[Path]] = {}
     for path in paths:

@@ -34,11 +34,11 @@ _TRIM_ALL = "sequential:trim=1,size=1M,align=1M"
 
 
 class Bench:
-    """A device for loads. They either start from copies of a new or filled device or follow one another.
+    """A device that runs loads, each on a copy of a prepared device or in the state that the last load left.
 
-    Loads in the steady state follow one another. With `in_order`, so do loads on an empty and on a filled
-    device, as on a drive. The buffer then has data of the previous load, and blocks that a trim emptied are
-    not yet erased.
+    Loads in the steady state follow one another on the same device. With `in_order`, so do loads on an empty
+    and on a filled device, as on a drive. The buffer then has data of the previous load, and blocks that a
+    trim emptied are not yet erased.
     """
 
     def __init__(self, spec: Spec, seed: int, *, in_order: bool = False) -> None:
@@ -53,8 +53,8 @@ class Bench:
         if load.state not in self._states:
             self._states[load.state] = self._made(load.state)
         device = self._states[load.state]
-        # Random writes keep a steady device steady. Therefore it reaches its steady state once, for all its
-        # loads.
+        # Random writes keep a steady device steady. Therefore one device is brought into the steady state
+        # once, and then runs all loads that need this state.
         if load.state not in self._kept:
             device = device.fork(self._spec, None)
         elif load.state == EMPTY:

@@ -49,7 +49,7 @@ _ROUNDS = len(_FACTORS)
 _ENOUGH = 0.03
 #: Number of runs that show by how much other seeds change the parameters.
 _RUNS = 4
-#: Change of a parameter's logarithm that must worsen the fit by the factor below.
+#: A parameter is doubtful if this change of its logarithm does not multiply the cost by the factor below.
 _DOUBT = 0.10
 _WORSE = 3.0
 #: Changes below this many standard deviations between seeds count as no change.
@@ -144,7 +144,8 @@ class Refinement:
         self._on_progress = on_progress
         self._numpy = needed("numpy")
         self.names = [name for name in start if not BY_NAME[name].whole]
-        #: Smallest changes that affect the device, and changes with which sensitivities are measured.
+        #: For the logarithm of each parameter: the smallest change that affects the device, and the change
+        #: with which sensitivities are measured.
         self._least = [(steps or {}).get(name, 0.0) for name in self.names]
         self._steps = [
             max(BY_NAME[name].step, least) for name, least in zip(self.names, self._least, strict=True)
@@ -168,7 +169,7 @@ class Refinement:
         if not steps:
             return Refined(self.values(self._x), self._cost, {}, {}, self._journal.evaluations)
         self._measure_noise()
-        # From afar, one side shows the direction.
+        # Far from the best values, the errors on one side show the direction.
         jacobian = self._linear_steps(steps, self._side(1))
         before = self._allowed()
         self._measure_noise()
@@ -225,7 +226,7 @@ class Refinement:
         return list(self._pool.map(self._at, points))
 
     def _take(self, points: Sequence[Array], found: Sequence[Figures], phase: str) -> list[float]:
-        """Move to the best of the given points if it is better than the current point."""
+        """Move to the best of the given points if it is better than the current one. Return all costs."""
         costs = [cost(each) for each in found]
         best = min(range(len(costs)), key=costs.__getitem__)
         if costs[best] < self._cost:
@@ -265,7 +266,7 @@ class Refinement:
         return self._numpy.array([found.get(figure, 0.0) for figure in self._figures])
 
     def _information(self, jacobian: Array, found: Figures) -> tuple[Array, Array]:
-        """Return the curvature of the cost and its slope."""
+        """Return curvature and slope of the cost over the logarithms of the parameters."""
         weights = self._weights(found)
         prior = self._numpy.eye(len(self.names)) / _PRIOR**2
         slope = jacobian.T @ (weights * self._in_order(found))
@@ -346,9 +347,9 @@ class Refinement:
         return jacobian if exact or not renew else self._jacobian()
 
     def _jump(self, jacobian: Array, which: int) -> bool:
-        """Try other values of a parameter, with and without adjusting the others.
+        """Try other values of each parameter of `_TRIED`, with and without adjusting the other parameters.
 
-        Return whether one was better.
+        Return whether one of them lowered the cost enough.
         """
         had = self._cost
         for name in (name for name in _TRIED if name in self.names):
@@ -356,7 +357,7 @@ class Refinement:
             points = []
             for factor in _TRIED[name][which]:
                 point = self._x.copy()
-                # By no less than the device shows.
+                # At least the smallest change that affects the device.
                 change = math.copysign(max(abs(math.log(factor)), self._least[column]), math.log(factor))
                 point[column] = math.log(BY_NAME[name].clip(math.exp(point[column] + change)))
                 points.append(point)
@@ -369,7 +370,7 @@ class Refinement:
         return self._cost < had * (1 - _GAIN)
 
     def _following(self, jacobian: Array, fixed: int, found: Figures) -> Array:
-        """Return the step of all parameters except `fixed` that reduces the given errors."""
+        """Return the step of all parameters except `fixed` that best reduces the given errors."""
         numpy = self._numpy
         free = [column for column in range(len(self.names)) if column != fixed]
         information, slope = self._information(jacobian, found)

@@ -145,7 +145,7 @@ def read_results(folder: Path, rates_only: Container[str]) -> Results:
         if match:
             logs.setdefault(match["experiment"], []).append(path)
     for experiment, paths in logs.items():
-        # A job may write a summary and logs. The percentiles in the summary include all requests.
+        # If a job wrote logs and a summary, the summary counts: its percentiles include all requests.
         if not (folder / f"{experiment}.json").exists():
             values, requests = of_logs(paths)
             found.add(experiment, values, requests, paths[0])
@@ -157,7 +157,7 @@ def read_results(folder: Path, rates_only: Container[str]) -> Results:
         for name, value in found.figures.items()
     }
     names = tuple(str(each.get("name", "")) for each in planned)
-    # Of ours the rates are exact.
+    # Rates in results of flashtwin itself are exact.
     uncertain = found.uncertain if seed is None else {}
     return Results(in_device_time, capacity, found.requests, folder, names, seed, uncertain)
 

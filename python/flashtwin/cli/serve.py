@@ -113,7 +113,7 @@ def command(args: argparse.Namespace) -> int:
         signals.server = server
         _warn_of_few_connections()
         _introduce(server, args.json)
-        # `flashtwin ctl stop` ends it as well.
+        # `flashtwin ctl stop` ends the server as well.
         while not server.wait(60):
             pass
     except KeyboardInterrupt:

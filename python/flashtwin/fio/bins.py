@@ -45,7 +45,7 @@ def bins_of(histogram: Histogram) -> dict[int, int]:
 
 
 def percentiles_of(bins: dict[int, int]) -> list[tuple[float, int]]:
-    """Return percentiles as fio computes them: the first bin up to whose end that share is reached."""
+    """Return percentiles as fio computes them: each is the first bin at whose end its share is reached."""
     total = sum(bins.values())
     wanted = iter(PERCENTILES)
     found: list[tuple[float, int]] = []

@@ -119,7 +119,7 @@ def _direction(summary: dict[str, Any], kind: str, counted: str, histogram: Hist
 
 
 def _times(latency: dict[str, Any], histogram: Histogram) -> dict[str, Any]:
-    """Return latencies in ns. The shortest one is known only if there is a histogram."""
+    """Return fio's latency figures in ns. The shortest latency is known only if there is a histogram."""
     if not latency["requests"]:
         return dict(_NO_TIMES)
     times = {

@@ -199,7 +199,7 @@ def _leave_out(draft: Draft, ssd: Block, others: list[Block], origin: str) -> No
         draft.leave_out(f"{block.type} {block.name}", "a further device", "only the first is imported")
 
 
-#: Parameters of other blocks that affect a run, by the type of the block, and options that replace them.
+#: By type of block: parameters of other blocks that affect a run, and the options here in their place.
 _AROUND = {
     "disksim_logorg": {
         "Distribution scheme": "an array of devices: only one is imported; see docs/arrays.md",

@@ -1,4 +1,4 @@
-"""A device file under construction: keys with the parameters from which they are; and omitted parameters."""
+"""A device file under construction: its keys, the imported parameter of each, and the omitted parameters."""
 
 from __future__ import annotations
 

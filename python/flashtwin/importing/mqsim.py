@@ -140,7 +140,7 @@ def _geometry(ssd: Fields, flash: Fields) -> mqsim_dram.Geometry:
 def _threshold(ssd: Fields) -> tuple[str, Decimal]:
     """Return the parameter with the collection threshold, and its value.
 
-    MQSim spells its name in two ways.
+    MQSim spells the name of the threshold in two ways.
     """
     misspelt = "GC_Exect_Threshold"
     name = misspelt if ssd.has(misspelt) else "GC_Exec_Threshold"

@@ -127,7 +127,7 @@ class _Http(ThreadingHTTPServer):
                 oldest = next(iter(self._open))
                 with suppress(OSError):
                     oldest.shutdown(socket.SHUT_RDWR)
-                # Its thread closes it.
+                # The thread of the connection closes it.
                 del self._open[oldest]
         try:
             super().process_request(request, client_address)

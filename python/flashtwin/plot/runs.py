@@ -47,7 +47,7 @@ _BESIDE = ("gc_move", "fold", "migration", "merge_copy", "map_write", "padding",
 
 
 def labelled(runs: Runs) -> dict[str, Record]:
-    """Label runs by the settings in which they differ, unless they have names.
+    """Return the records of runs, by their names or else by the settings in which the runs differ.
 
     Raises:
         FlashtwinError: there are no runs, or a value is not a run.

@@ -43,7 +43,7 @@ class Rows:
         return self._results.axes[column_of(axis)]
 
     def select(self, figure: str, chosen: Mapping[str, Any]) -> dict[tuple[str, ...], _BySeed]:
-        """Return values of the rows with the chosen values of axes, by the other axes and by seed."""
+        """Return the values of a column in the rows with the chosen axes, by the other axes and by seed."""
         wanted = {column_of(axis): self._texts(axis, value) for axis, value in chosen.items()}
         fixed = {column_of(axis) for axis, value in chosen.items() if not isinstance(value, list)}
         free = [axis for axis in self._results.points if axis not in fixed]
@@ -90,7 +90,7 @@ def steady_of(results: Results) -> dict[str, int] | None:
 
 
 def measured(measure: Measure, matrices: Mapping[str, Rows]) -> tuple[dict[str, Any], Estimate]:
-    """Evaluate a measure. Returns its estimate over seeds, in its unit."""
+    """Return the values and labels of a measure as a dict, and its estimate over seeds, in its unit."""
     rows = matrices[measure.matrix]
     by_name = {
         name: rows.select(

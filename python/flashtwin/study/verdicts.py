@@ -26,7 +26,7 @@ VERDICTS: Final = (REPRODUCED, CONDITIONAL, NOT_REPRODUCED, OPEN, CONTRADICTORY,
 #: Verdicts on a pin and on a check.
 MET, MISSED, EXCLUDED = "met", "missed", "excluded by the paper"
 
-#: Footings that follow from the registered readings. Other footings are specified in the file.
+#: Footings that follow from the results of a claim's readings. Other footings are in the study's file.
 ROBUST, DEPENDS = "robust", "depends on"
 
 #: Half-width of the interval around "no change" within which a change counts as no effect, by unit.

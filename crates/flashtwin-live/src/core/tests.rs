@@ -86,7 +86,7 @@ fn calls_complete_once_and_never_early() {
     }
 }
 
-/// How often a host polls does not change when the device completes requests.
+/// The device completes the same requests at the same times, however often the host polls.
 #[test]
 fn frequent_polling_changes_no_due_time() {
     let dues = |seed: u64, looks: u64| {
@@ -134,7 +134,7 @@ fn long_calls_are_split_between_pages_and_complete_as_one() {
     assert_eq!(finished.len(), 1);
     let writes = core.twin().metrics().op(Op::Write);
     assert_eq!(writes.bytes, 5 << 20);
-    // At every whole MiB, and only there.
+    // The call is split at every whole MiB, and only there.
     assert_eq!(writes.requests, 6);
 }
 

@@ -41,13 +41,14 @@ impl Shared {
         }
     }
 
-    /// Sleeps until shortly before the next event if a caller relies on the pacer for it; otherwise longer. While cores
-    /// are held awake, the sleep ends at `look_ns` at the latest. Returns whether a caller relies on the pacer.
+    /// Sleeps until `margin_ns` before the next event if a caller relies on the pacer for this event, otherwise for
+    /// at least [`IDLE_NS`]. While cores are held awake, the sleep ends at `look_ns` at the latest. Returns whether a
+    /// caller relies on the pacer.
     fn sleep(&self, margin_ns: u64, look_ns: u64) -> bool {
         let now_ns = self.clock.now_ns();
         let unhurried_ns = now_ns + IDLE_NS;
-        // Stored before `waiting`, `pollers` and `target_ns` are read. A thread that changes one of these three reads
-        // this value after its change, so a change is never missed.
+        // `asleep_until_ns` is stored before `waiting`, `pollers` and `target_ns` are read. A thread that changes one
+        // of these three reads `asleep_until_ns` after its change, so the pacer or the thread notices each change.
         self.asleep_until_ns.store(u64::MAX, Ordering::SeqCst);
         let waiting = self.waiting.load(Ordering::SeqCst) > 0;
         let target_ns = self.target_ns.load(Ordering::SeqCst);
@@ -96,7 +97,8 @@ fn sleep_precisely() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
 }
 
-/// Measures by how much short sleeps take too long, in ns: nine of ten do not exceed the result.
+/// Measures by how much sleeps of 100 µs end too late. Returns the 90th percentile in ns, limited to [`SPIN_NS_MIN`]
+/// to [`SPIN_NS_MAX`].
 fn measured_spin_ns() -> u64 {
     const SLEEP: Duration = Duration::from_micros(100);
     let mut late_ns: Vec<u64> = (0..50)

@@ -141,8 +141,8 @@ fn the_hint_is_released_without_calls() {
         while driver.shared.hint.is_held() && began.elapsed() < Duration::from_secs(20) {
             thread::sleep(Duration::from_millis(5));
         }
-        // The hint is set and released alternately. There may be more pairs if this thread could not make calls for a
-        // long time.
+        // Setting and releasing the hint writes 8 bytes per round. More rounds may be in the file if this thread
+        // could not make calls for a long time.
         let wishes = std::fs::read(&path).expect("a file");
         assert!(wishes.len() >= round * 8 && wishes.len().is_multiple_of(8));
     }
@@ -209,7 +209,8 @@ fn made_up(does: Does) -> Driver {
     Driver::start(twin, Dilation::default(), undo(), None, Arc::default()).expect("threads")
 }
 
-/// Returns the results of the calls of four threads, after a timeout that is long enough for any machine.
+/// Returns the results of the calls of four threads. Panics if a call has not returned after a time that is long
+/// enough for any machine.
 fn outcomes(driver: &Arc<Driver>) -> Vec<Result<(), Failure>> {
     let (send, results) = std::sync::mpsc::channel();
     for number in 0..4 {

@@ -50,7 +50,7 @@ fn dies_collect_when_ordered() {
         fill(&server, seed);
         let before = erases(&server);
         assert_eq!(server.collect(None, None).expect("it can"), 2);
-        // The pacer executes it without any call.
+        // The pacer executes the order, although no client calls.
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
         while erases(&server) < before + 8 {
             assert!(

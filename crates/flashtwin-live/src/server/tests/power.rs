@@ -131,7 +131,8 @@ fn check(server: &Server, times: u64, how: How) -> usize {
                 "page {page}, cut {round}"
             );
             assert!(torn || first == last, "page {page} is torn");
-            // The contents after a power loss existed before it, and they do not change later.
+            // The contents found after this power loss were checked above. New contents replace them, so that a later
+            // loss cannot return to older ones.
             let now = contents(page, of.asked + 1);
             session.write(&now, page * PAGE, true).expect("completes");
             (of.asked, of.completed, of.safe) = (of.asked + 1, of.asked + 1, of.asked + 1);
