@@ -101,15 +101,6 @@ def placement_waf(
     return table
 
 
-def _table_bytes(setup: Mapping[str, str]) -> int:
-    """Return the bytes of a device's tables; 0 if a size is no number, which is reported elsewhere."""
-    sizes = [setup.get(key, "1") for key in ("units", "groups", "unit_pages", "logical_pages")]
-    if not all(size.isdigit() for size in sizes):
-        return 0
-    units, groups, unit_pages, logical_pages = map(int, sizes)
-    return 4 * logical_pages + 5 * units * groups * unit_pages
-
-
 @dataclass(frozen=True)
 class Load:
     """A load of a device without time.
