@@ -485,7 +485,8 @@ impl Server {
     /// Multiplies the response times of a member by `times` from now on ([`Array::slow_member`]). 1 restores them.
     ///
     /// # Errors
-    /// Fails if the device is not an array or has no such member, or if the factor is below 1.
+    /// Fails if the device is not an array or has no such member, or if the factor is below 1
+    /// or too large.
     pub fn slow_member(&self, member: usize, times: f64) -> Result<(), LiveError> {
         if !(1.0..=SLOW_TIMES_MAX).contains(&times) {
             return Err(LiveError::Setting(format!(

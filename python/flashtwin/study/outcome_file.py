@@ -92,7 +92,11 @@ class Load(TypedDict):
 
 
 class Steady(TypedDict):
-    """Number of steady runs, and the numbers of requests after which they were steady."""
+    """Runs whose warm-up ends by a criterion.
+
+    `met` of the `runs` were steady when their measurement began. `least` and `most` are the numbers of requests
+    of the shortest and the longest warm-up of all `runs`.
+    """
 
     met: int
     runs: int

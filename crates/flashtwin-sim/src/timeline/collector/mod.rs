@@ -359,7 +359,7 @@ impl Collector {
         }
     }
 
-    /// Ends all open slices at `now`, the end of the run, and marks them.
+    /// Ends all open slices at `now`, the end of the run, and marks them as unfinished.
     pub fn finish(mut self, now: Time) -> Slices {
         for slice in &mut self.all.slices {
             if slice.end.is_none() {

@@ -36,7 +36,7 @@ pub(super) struct Claims {
     block_pages: u32,
     free: u32,
     claims: Vec<Claim>,
-    /// Numbers of claims that are not in use. They are reused.
+    /// Indices in `claims` of entries that are not in use. New claims reuse these entries.
     spare: Vec<u32>,
     of_block: HashMap<u32, u32>,
     /// For each page, its claim.

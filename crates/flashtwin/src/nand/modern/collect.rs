@@ -175,8 +175,8 @@ impl Modern {
         false
     }
 
-    /// Moves the next live page of the block under collection in the map. If the block has no live page, erases it
-    /// and returns `None`.
+    /// Moves the next live page of the block under collection. If the block has no live page, erases it and returns
+    /// `None`. Only the map changes; the caller adds the time of the move or the erase.
     #[inline(always)]
     fn collect_page(&mut self, die: usize) -> Option<Move> {
         let run = self.map.collecting[die]
