@@ -30,7 +30,8 @@ _SINGLE = 1.2
 _STALLED = 0.9
 #: Fraction of a read's latency that is assumed to be time of its die, as long as the overhead is not known.
 _OF_DIE = 0.8
-#: If forced writes or flushes take at least this multiple of the time of other writes, they wait for the flash.
+#: If forced writes or flushes take at least this multiple of the time of other writes, they wait for the
+#: flash.
 _WAITS = 3
 #: Reads from the buffer take less than this fraction of the time of reads from flash.
 _HIT = 0.7

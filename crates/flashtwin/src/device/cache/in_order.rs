@@ -216,8 +216,8 @@ mod tests {
         text + &format!("{:?}", ssd.flash_report())
     }
 
-    /// With a log, all misses take the general path. At depth 40, the search for a victim passes over many of the 64
-    /// pages.
+    /// The reference run has a log, because with a log all misses take the general path. At depth 40, the search for a
+    /// victim skips many pages in flight (the buffer has 64 pages).
     #[test]
     fn the_fast_path_equals_the_general_one_at_depth() {
         for seed in seeds(2) {
