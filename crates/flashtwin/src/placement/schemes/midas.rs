@@ -65,7 +65,7 @@ struct Survival {
 pub(crate) struct Midas {
     groups: usize,
     device: Device,
-    lives: Lives,
+    lives: Box<Lives>,
     /// Host clock at the last page that the host wrote.
     clock: u64,
     /// Host clock of the next search.
@@ -334,7 +334,7 @@ impl Shipped for Midas {
         Ok(Midas {
             groups,
             device: *device,
-            lives: Lives::new(device.logical_pages),
+            lives: Box::new(Lives::new(device.logical_pages)),
             clock: 0,
             due: u64::from(device.logical_pages),
             limits: vec![0; groups - 1],
