@@ -22,7 +22,8 @@ pub trait Orders {
     fn kill_die(&mut self, die: u32) -> Result<u32, LiveError>;
     /// Sets the policy of the buffer.
     ///
-    /// # Errors Fails if there is no buffer, or if the policy or a key is unknown or wrong for this device.
+    /// # Errors
+    /// Fails if there is no buffer, or if the policy or a key is unknown or wrong for this device.
     fn set_policy(&mut self, name: &str, settings: &[(&str, &str)]) -> Result<(), LiveError>;
     /// Returns the buffer, if there is one.
     fn buffer(&self) -> Option<&Buffer>;

@@ -112,7 +112,7 @@ def _known_figures() -> list[str]:
 
 def _figures_of_units() -> list[str]:
     """Return the columns of runs without time, except those of owners that only some setups have."""
-    setup: dict[str, Value] = {"units": 8, "unit_pages": 4, "logical_pages": 8, "low": 2}
+    setup = {"units": 8, "unit_pages": 4, "logical_pages": 8, "low": 2}
     row = placement_waf("uniform:write=1,size=4k", setup=setup, warm=0, capacities=1, threads=1)[0]
     return [name for name, value in figures_of(summary_of(row)).items() if _is_number(value)]
 
