@@ -62,6 +62,13 @@ def test_a_cell_that_fails_is_a_row(tmp_path):
     assert "lou: no such word" in errors["none", 3]
 
 
+def test_a_cell_that_does_not_fit_into_memory_is_a_failed_row(tmp_path):
+    huge = {"units": 1000, "unit_pages": 4_000_000, "logical_pages": 3_600_000_000, "low": 3}
+    experiment = {**EXPERIMENT, "set": huge, "parameters": {}, "seeds": [1]}
+    rows = flashtwin.sweep(experiment, tmp_path / "a").table.to_pylist()
+    assert all("memory" in row["error"] for row in rows)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -8,7 +8,7 @@
 use std::ops::{Deref, DerefMut, Index, IndexMut};
 
 /// A table of records for the most frequent operations. Its indices are checked only in builds with debug assertions.
-/// It cannot shrink. All other tables are `Vec`s, whose indices are always checked.
+/// A table of this type cannot shrink. All other tables are `Vec`s, whose indices are always checked.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TrustedTable<T>(Vec<T>);
 

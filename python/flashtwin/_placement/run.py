@@ -86,7 +86,7 @@ def placement_waf(
 
     threads = min(threads or os.cpu_count() or 1, len(choices))
     need(
-        _table_bytes(base),
+        table_bytes(base),
         devices=threads,
         less="fewer threads, or pages divided by a scale, take less",
     )
@@ -180,7 +180,7 @@ def base_words(
     return base, page_bytes
 
 
-def _table_bytes(setup: Mapping[str, str]) -> int:
+def table_bytes(setup: Mapping[str, str]) -> int:
     """Return the bytes of a device's tables; 0 if a size is not a number, which is reported elsewhere."""
     sizes = [setup.get(key, "1") for key in ("units", "groups", "unit_pages", "logical_pages")]
     if not all(size.isdigit() for size in sizes):

@@ -8,10 +8,11 @@ from typing import Any
 from .. import _core
 from .._devices import Value
 from .._placement.rules import scheme_of, victim_of
-from .._placement.run import Load, base_words, measure
+from .._placement.run import Load, base_words, measure, table_bytes
 from .._placement.waf import Waf
 from .._results import body
 from .._support.folders import fetch
+from .._support.memory import need
 from ..errors import FlashtwinError
 from ..workloads import source
 from .experiment import AXES, Experiment
@@ -53,6 +54,7 @@ def run_untimed(job: CellJob, control: _core.Control | None = None) -> bytes:
     """Run a cell. Return the result as bytes, which are the same on every machine."""
     what = job.identity
     check_version(what["flashtwin"])
+    need(table_bytes(what["words"]))
     control = control or _core.Control()
     if job.trace is None:
         workload = source(what["workload"]["text"])

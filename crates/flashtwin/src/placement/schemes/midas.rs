@@ -371,8 +371,7 @@ impl Scheme for Midas {
     }
 
     fn trimmed(&mut self, lpn: Lpn) {
-        // The scheme is not given the host clock of a trim. The page's life therefore ends at the clock of the last
-        // host page that the scheme has seen.
+        // A trim has no host clock: the life ends at the clock of the last page that the host wrote.
         self.lives.end(lpn, self.clock, NEVER);
     }
 
