@@ -1,11 +1,11 @@
-//! The scope `chain`: the oldest closed unit of a class that holds more units than its limit, or else the units of
-//! the last class.
+//! The scope `chain`: the oldest closed unit of a class that holds more units than its limit. If there is none, the
+//! units of the last class.
 
-use super::{Asked, Scope, Setup, Unit};
+use super::{is_closed, Asked, Scope, Setup, Unit};
 use crate::component::{Component, Settings};
 
 /// The scope `chain`. If a class is above its limit, the scope is the oldest closed unit of the first such class.
-/// Otherwise it is all units of the last class.
+/// Otherwise it is all units of the last class, or of all classes if the scheme sets no limits.
 #[derive(Clone, Debug)]
 pub(crate) struct Chain {
     /// The only unit of the scope; `None` if the scope is the last class.
@@ -16,7 +16,7 @@ impl Scope for Chain {
     const COMPONENT: Component = Component {
         name: "chain",
         line: "the oldest unit of the first class that holds more units than the limit that the scheme sets for it; units of \
-               the last class if no class does",
+               the last class if no class does, and all units if the scheme sets no limits",
         parameters: &[],
     };
 
@@ -32,7 +32,6 @@ impl Scope for Chain {
         // A class is passed over if all its units are still being written, because it then has no closed unit.
         self.oldest = above
             .filter_map(|(class, _)| {
-                let is_closed = |unit: &Unit| !unit.bound && unit.awaited == 0 && unit.given > 0;
                 let mut opened = pool.units.opened(pool.group).iter().copied();
                 opened.find(|&number| {
                     let unit = pool.units.unit(number);
@@ -45,7 +44,10 @@ impl Scope for Chain {
     fn has(&self, pool: &Asked, number: u32, unit: &Unit) -> bool {
         match self.oldest {
             Some(oldest) => oldest == number,
-            None => pool.classes.class_of(unit.owner) == Some(pool.classes.classes() - 1),
+            None => {
+                let last = Some(pool.classes.classes() - 1);
+                pool.limits.is_empty() || pool.classes.class_of(unit.owner) == last
+            }
         }
     }
 }

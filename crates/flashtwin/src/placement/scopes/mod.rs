@@ -125,6 +125,11 @@ trait Scope: Sized {
     }
 }
 
+/// Whether a unit is full, or was closed before, and all its pages are programmed.
+fn is_closed(unit: &Unit) -> bool {
+    !unit.bound && unit.awaited == 0 && unit.given > 0
+}
+
 /// Parses a tolerance as given in a parameter: a percentage, or none.
 fn tolerance(text: &str) -> Result<Option<f64>, String> {
     if text == "none" {

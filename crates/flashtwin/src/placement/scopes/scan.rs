@@ -1,6 +1,6 @@
 //! The scope `scan`: a single unit, which is the next one with few live pages in a circle of units.
 
-use super::{Asked, Scope, Setup, Unit};
+use super::{is_closed, Asked, Scope, Setup, Unit};
 use crate::component::{parameters, Component, Kind, Settings};
 
 parameters! {
@@ -48,7 +48,6 @@ impl Circle {
     /// host pages are added at the end. Units of survivors are added just before the next unit to examine, so that
     /// they are examined last.
     fn update(&mut self, pool: &Asked) {
-        let is_closed = |unit: &Unit| !unit.bound && unit.awaited == 0 && unit.given > 0;
         let mut kept_before = 0;
         let (mut place, at) = (0, self.at);
         self.order.retain(|&(number, sequence)| {

@@ -84,6 +84,30 @@ fn a_copy_from_a_snapshot_continues_alike() {
     }
 }
 
+/// The fifth word of the state is the number of lives that ended in this epoch. One of two pages is in the sample. The
+/// first write after the fill begins a new epoch.
+#[test]
+fn a_trim_ends_the_life_of_a_page() {
+    let mut device = filled(MIDAS);
+    let ended = |device: &Placed| device.scheme.words()[4];
+    assert_eq!(ended(&device), 0);
+    device.trim(Lpn(0), 1000);
+    assert_eq!(ended(&device), 500);
+    for lpn in 0..1000 {
+        device.write(Lpn(lpn), 1, None, &[]).unwrap();
+    }
+    assert_eq!(ended(&device), 0);
+}
+
+#[test]
+fn a_scheme_without_limits_is_collected_as_a_whole() {
+    let (chain, global) = (
+        amplification("scheme=gc scope=chain", 0.8),
+        amplification("scheme=gc", 0.8),
+    );
+    assert_eq!(chain, global);
+}
+
 /// Two classes; the first may hold two units.
 #[derive(Clone)]
 struct TwoUnits;
