@@ -50,8 +50,8 @@ class Waf:
     def by_owner(self) -> list[dict[str, Any]]:
         """Return the counts of each owner over the measurement, and the pages and units that it holds.
 
-        An owner is "h0" (pages that the host wrote to class 0), "g0" (survivors of class 0) or "s" (survivors
-        of all classes).
+        An owner is "h0" (pages that the host wrote to class 0), "g0" (survivors of class 0, if these are kept
+        apart from other classes) or "s" (survivors of the classes that share units).
         """
         before = {owner["name"]: owner for owner in self.raw["before"]["owners"]}
         rows = []

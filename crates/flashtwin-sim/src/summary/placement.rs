@@ -24,8 +24,8 @@ pub struct PlacementSummary {
     pub units_free: u32,
     /// The reclaim unit handles.
     pub handles: Vec<HandleSummary>,
-    /// Owners of units. `h0` holds pages that the host wrote to class 0. `g0` holds pages that collection moved out of
-    /// units of class 0. `s` holds moved pages of several classes.
+    /// Owners of units. `h0` holds pages that the host wrote to class 0. `g0` holds moved pages of class 0 if these are
+    /// kept apart from other classes. `s` holds moved pages of the classes that share units.
     pub owners: Vec<OwnerSummary>,
     /// Pages moved, by the class that waited for room and the owner of the collected unit. Pairs of class and owner
     /// without moved pages are omitted.

@@ -8,12 +8,12 @@ use crate::ftl::Owner;
 /// Counts of an owner, and the pages and units that it holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnerReport {
-    /// Name of the owner: `h0` for host pages of class 0, `g0` for moved pages of class 0, and `s` for moved pages of
-    /// all classes.
+    /// Name of the owner: `h0` for host pages of class 0, `g0` for moved pages of class 0 if these are kept apart from
+    /// other classes, and `s` for moved pages of the classes that share units.
     pub name: String,
-    /// The class; `None` if the owner is shared.
+    /// The class; `None` if several classes share the owner's units.
     pub class: Option<Class>,
-    /// Whether the owner's units hold host pages. If not, they hold moved pages.
+    /// Whether host pages are programmed into the owner's units. If not, these units have only moved pages.
     pub of_host: bool,
     /// Counts of the owner.
     pub counts: OwnerCounts,

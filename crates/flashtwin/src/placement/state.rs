@@ -3,8 +3,8 @@
 //! With n classes, there are 2 n + 1 owners:
 //!
 //! - owner c below n has the host pages of class c (printed as `h0` for class 0);
-//! - owner n + c has the moved pages of class c (`g0`);
-//! - owner 2 n has moved pages of several classes (`s`).
+//! - owner n + c has the moved pages of class c (`g0`), if these are kept apart from other classes;
+//! - owner 2 n has the moved pages of the classes that share units (`s`).
 
 use super::scheme::Class;
 use crate::ftl::{Owner, Unit, Units};
@@ -115,7 +115,7 @@ impl Classes {
         owner.0 < self.classes
     }
 
-    /// Returns the class of an owner; `None` if it is shared.
+    /// Returns the class of an owner; `None` if several classes share its units.
     #[inline]
     pub fn class_of(&self, owner: Owner) -> Option<Class> {
         match owner.0 {
