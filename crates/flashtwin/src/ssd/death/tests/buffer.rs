@@ -1,4 +1,5 @@
-//! Buffered contents of pages of dead dies: parts of lost pages, and writes that find no room.
+//! Buffered contents of pages of dead dies: parts of lost pages, and writes that find no room. A lost page is a page
+//! whose flash copy is on a dead die.
 
 use super::*;
 use crate::nand::Cause;
@@ -16,8 +17,8 @@ fn ended(ssd: &mut Ssd, tag: u64) -> Status {
     done.find(|done| done.tag == tag).unwrap().status
 }
 
-/// Acknowledged writes cannot reach flash. If a flush or forced write waits, it fails. If none waits, the next flush
-/// fails, and only this one.
+/// All dies are dead, so acknowledged writes cannot reach flash. A flush or forced write that waits for them fails. If
+/// none waits, the next flush fails, and only this one.
 #[test]
 fn flush_fails_once_after_loss_of_acknowledged_writes() {
     let none_lives = |more: &[(&str, &str)]| {
@@ -79,8 +80,8 @@ fn until_filling(ssd: &mut Ssd, fills: u64) {
     }
 }
 
-/// A part of a lost page is written while a read of the page is running, for its write-back or for the host. The read
-/// fails, and the parts that were not written stay lost.
+/// A sector of a lost page is written to the buffer while the page is being read, for its write-back or for the host.
+/// The read fails, and the sectors that were not written stay lost.
 #[test]
 fn a_write_during_the_read_of_a_lost_page_brings_nothing_back() {
     for (more, first) in [
@@ -102,7 +103,7 @@ fn a_write_during_the_read_of_a_lost_page_brings_nothing_back() {
         }
         until_filling(&mut ssd, 1);
         submit(&mut ssd, Op::Write, page * PAGE + 1024, 512, 99);
-        // The part is not in the buffer yet, so both reads fail.
+        // This sector is not in the buffer either, so the read fails like the one that is running.
         submit(&mut ssd, Op::Read, page * PAGE + 2048, 512, 100);
         run(&mut ssd);
         assert_eq!(ended(&mut ssd, 99), Status::Ok, "{more:?}");
@@ -122,7 +123,8 @@ fn a_write_during_the_read_of_a_lost_page_brings_nothing_back() {
     }
 }
 
-/// A read of the lost part of a page fails. The part that was written stays.
+/// One sector of a lost page was written to the buffer. A read of another sector fails, and the written sector can
+/// still be read.
 #[test]
 fn a_read_of_what_is_lost_leaves_what_was_written() {
     let (mut ssd, page) = device_and_lost_page(&[]);
@@ -131,7 +133,7 @@ fn a_read_of_what_is_lost_leaves_what_was_written() {
     assert_eq!(sector(&mut ssd, Op::Read, page, 0), Status::Ok);
     assert_eq!(ssd.flash_report().pages_lost, 0);
     assert_eq!(ssd.power_cut().lost, [Lpn(page as u32)]);
-    // After its missing part is written, the page is complete.
+    // After its other sectors are written, the page is complete.
     let mut whole = ssd.clone();
     let rest = one(&mut whole, Op::Write, page * PAGE + 512, PAGE - 512);
     assert_eq!((rest, flush(&mut whole)), (Status::Ok, Status::Ok));
@@ -142,7 +144,8 @@ fn a_read_of_what_is_lost_leaves_what_was_written() {
     assert_eq!(sector(&mut ssd, Op::Read, page, 0), Status::Failed);
 }
 
-/// The page is evicted. Because of the loss, the next flush or forced write fails, and only this one.
+/// A lost page is evicted after one of its sectors was written. The written sector is lost, because the rest of the
+/// page cannot be read. The next flush or forced write therefore fails, and only this one.
 #[test]
 fn flush_or_forced_write_fails_once_after_a_part_is_lost() {
     for is_forced in [false, true] {
@@ -161,7 +164,8 @@ fn flush_or_forced_write_fails_once_after_a_part_is_lost() {
     }
 }
 
-/// After a power loss, protected memory is written to flash. Contents that cannot be written are lost.
+/// After a power loss, protected memory is written to flash. If only one sector of a lost page was written, the sector
+/// is lost, too, because the rest of the page cannot be read.
 #[test]
 fn a_cut_names_what_protected_memory_cannot_write() {
     let (mut ssd, page) = device_and_lost_page(&[("buffer.power_loss_protection", "true")]);
