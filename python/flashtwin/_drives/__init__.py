@@ -1,7 +1,8 @@
 """Comparison of devices with published measurements of drives (docs/drives.md).
 
-`tables` reads tables of measurements. `loads` converts a row to the load that it describes. `timed` and
-`untimed` run loads. `check` compares a device with rows. `fits` lists the rows to which profiles were fitted.
+`tables` reads tables of measurements, whose rows have a load and measured figures. `loads` has the types of
+loads. `timed` runs loads in virtual time, and `untimed` runs writes without time. `check` compares a device
+with rows. `fits` lists the rows to which profiles were fitted.
 """
 
 from .check import Cell, Check, check_device

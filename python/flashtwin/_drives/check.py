@@ -1,4 +1,4 @@
-"""Comparison of a device with rows of tables: measured figures, modelled figures, and their differences."""
+"""Comparison of a device with tables of measurements: measured and modelled figures, and their differences."""
 
 from __future__ import annotations
 

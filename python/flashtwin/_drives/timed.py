@@ -1,4 +1,7 @@
-"""Response times and rates of a device in virtual time, under the clients that a table describes."""
+"""Response times and rates of a device in virtual time.
+
+The load is that of a row of a table of measurements (`tables`).
+"""
 
 from __future__ import annotations
 

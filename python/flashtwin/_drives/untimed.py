@@ -1,4 +1,7 @@
-"""Write amplification of a device under the writes that a table describes, without time."""
+"""Write amplification of a device, simulated without time (flash operations have no durations).
+
+The writes are those of a row of a table of measurements (`tables`).
+"""
 
 from __future__ import annotations
 
