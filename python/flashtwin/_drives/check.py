@@ -1,4 +1,4 @@
-"""Comparison of a device with tables of measurements: measured and modelled figures, and their differences."""
+"""Comparison of a device with tables of measurements: measured figures, modelled figures, differences."""
 
 from __future__ import annotations
 

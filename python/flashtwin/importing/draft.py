@@ -1,4 +1,7 @@
-"""A device file under construction: its keys, the imported parameter of each, and the omitted parameters."""
+"""A device file that is translated from the parameter file of another simulator.
+
+The file has keys with their values, the origin of each value as a comment, and the parameters left out.
+"""
 
 from __future__ import annotations
 
@@ -49,11 +52,13 @@ def comments(lines: list[str]) -> str:
 
 @dataclass
 class Draft:
-    """A device file under construction.
+    """A device file that is being written.
 
     Attributes:
         head: the first lines of the file, as comments.
-        name, description: of the device.
+        name: name of the device.
+        description: description of the device.
+        left_out: parameters without a counterpart.
     """
 
     head: list[str]
