@@ -38,7 +38,8 @@ pub enum FlashEvent {
         /// The logical page, if the operation has only one. If it has several, each page has a [`FlashEvent::Page`]
         /// instead.
         lpn: Option<Lpn>,
-        /// The block, numbered within the chip, that is moved or erased.
+        /// The block whose pages are moved, or that is erased, numbered within the chip. `None` for other operations,
+        /// and if the step of a collection only programs moved pages.
         block: Option<u32>,
         /// The request that caused the page operation, as in [`FlashEvent::Page`].
         request: u32,

@@ -295,7 +295,7 @@ impl Modern {
             && (!self.map.ftl.is_needy(die as u32) || self.map.preemptible && self.keeps_pace(die))
     }
 
-    /// Logs that a die begins a part of a collection. `part` has the cause and the number of pages.
+    /// Logs that a die begins a step of a collection, as `log_step` does. `block` is numbered over all dies.
     #[cold]
     pub(super) fn log_part(
         &mut self,

@@ -45,8 +45,9 @@ impl<M: Map> Modern<M> {
         }
     }
 
-    /// Logs that a die begins a part of a collection. `part` has the cause and the number of pages. `block` is the
-    /// number of a block within the die.
+    /// Logs that a die begins a step of a collection. `part` has the cause and the number of pages, which is 0 for an
+    /// erase. `block` is the block that the step reads or erases, numbered within the die; `None` if the step only
+    /// programs moved pages.
     #[cold]
     pub(super) fn log_step(
         &mut self,
