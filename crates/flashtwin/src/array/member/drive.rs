@@ -31,7 +31,8 @@ pub(crate) struct Drive {
     pub ssd: Ssd,
     /// Whether the front end takes no time, so that pages go directly to the flash.
     pub is_bare: bool,
-    /// First resource of the flash in the array's event queue; `None` if its events are in the SSD's own queue.
+    /// Number of the first resource of the flash in the array's event queue; `None` if the events of the flash are in
+    /// the SSD's own queue.
     pub first_resource: Option<usize>,
     /// Responses that the array has not taken yet: responses of [`Drive::advance`], and responses that were available
     /// at the time of the request.
@@ -50,8 +51,8 @@ impl Drive {
         }
     }
 
-    /// Moves the events of the flash to the array's queue, with `first` as their first resource. `None` moves them
-    /// back to the SSD's own queue. No event may be pending.
+    /// Selects the event queue of the flash: the array's queue, in which the resources of the flash have the numbers
+    /// from `first` on, or the SSD's own queue (`None`). No event of the flash may be pending.
     pub fn set_first_resource(&mut self, first: Option<usize>) {
         self.first_resource = first;
         self.ssd.backend.set_first_resource(first.unwrap_or(0));

@@ -89,8 +89,8 @@ impl Member {
         self.slow.set(times_milli);
     }
 
-    /// Prepares the member to be simulated ahead, with the events of its flash in its own queue. No event may be
-    /// pending.
+    /// Prepares the member to be simulated ahead, with the events of its flash in the member's own queue. No event of
+    /// the flash may be pending.
     pub fn begin_ahead(&mut self) {
         self.is_usual = false;
         if self.ahead.is_none() {
@@ -99,7 +99,8 @@ impl Member {
         }
     }
 
-    /// Moves the events of the member's flash to the array's queue, with `first` as their first resource.
+    /// Makes the array's event queue hold the events of the member's flash. The resources of the flash have the numbers
+    /// from `first` on in this queue. No event of the flash may be pending.
     fn share_queue(&mut self, first: usize) {
         self.drive.set_first_resource(Some(first));
         self.is_usual = true;
@@ -218,7 +219,7 @@ impl Member {
 /// The resources of a member's flash in the array's event queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
-    /// The first resource.
+    /// Number of the first resource in the queue.
     pub first: u32,
     pub member: u32,
 }
@@ -227,8 +228,8 @@ pub(crate) struct Place {
 #[derive(Clone, Debug)]
 pub(crate) struct Members {
     list: TrustedTable<Member>,
-    /// For each flash resource in the array's event queue: its member, and the first resource of this member. The
-    /// first flash resource has number `before`.
+    /// For each flash resource in the array's event queue: its member, and the number of the first resource of this
+    /// member. The first flash resource has number `before`.
     places: TrustedTable<Place>,
     before: usize,
     /// Whether no member is missing or being rebuilt.
