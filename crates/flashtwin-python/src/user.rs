@@ -1,8 +1,12 @@
 //! Policies written in Python.
 //!
 //! A run does not hold the GIL; every call of the policy attaches to the interpreter. If the policy raises an exception
-//! or returns an invalid victim, the run stops and raises an exception. From then on until the device is idle, the
-//! oldest page is the victim, so that no request hangs.
+//! or returns an invalid victim, the run stops in this order:
+//!
+//! 1. The policy is not called again.
+//! 2. After the current batch of the workload, no more requests are submitted.
+//! 3. Requests in flight complete. Each eviction takes the page that was inserted first, so no request hangs.
+//! 4. The run raises the exception.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
