@@ -16,7 +16,7 @@ for kind in ext4 xfs; do
   say "$kind: made and filled"
   make "$kind"
   mount_disk
-  # Fills the file system. Then every second file is removed, and other files are written in their place.
+  # Fills the file system. Then files whose numbers are odd are removed, and five new files are written.
   head -c 32M /dev/urandom >"$place/data"
   (for i in {1..10000}; do cp "$place/data" "$mounted/$i" || break; done) 2>/dev/null || true
   rm "$mounted"/*[13579]

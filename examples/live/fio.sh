@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# fio fills a served device with random writes over four connections, with flushes and trims in between, and
-# verifies every checksum. Then other clients connect. Default: 1024 MiB on the device that takes no time.
+# fio writes to a served device at random over four connections, with flushes, and verifies every checksum. At the
+# same time, two further connections write and trim another range. Then other clients connect. Default: 1024 MiB on
+# the device `instant`, which takes no time.
 #
 #     examples/live/fio.sh [MIB] [OPTION OF flashtwin serve]...
 
@@ -29,7 +30,7 @@ say "nbdcopy: all of it out; 16 MiB in, and out again"
 nbdcopy "$uri" null:
 head -c 16M /dev/urandom >image
 nbdcopy image "$uri"
-# What comes after them has no reader.
+# cmp closes the pipe after 16 MiB, so the error of nbdcopy is discarded.
 cmp -n 16M image <(nbdcopy "$uri" - 2>/dev/null) && echo "the same"
 say "qemu-img bench"
 qemu-img bench -f raw -w -c 20000 -d 16 -s 4096 "$uri"
