@@ -521,8 +521,8 @@ impl Work {
         count as isize
     }
 
-    /// Receives a whole request without its data. Returns 0 (the end of the connection) if there is no request or the
-    /// client is gone; bytes still in the socket are then dropped.
+    /// Receives a whole request without its data. Returns 0 (the end of the connection) if the client sends no further
+    /// request, sends an invalid or incomplete one, or is gone; bytes still in the socket are then dropped.
     ///
     /// # Safety
     /// The caller ensures that `to` can be written for the bytes of a request, and that `more`
