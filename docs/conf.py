@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 CONTENTS = {
     "Start": "tutorial guide",
     "How to": "migration calibrate sweeps studies figures reports timeline live pts fio",
-    "Reference": "cli python devices drives arrays policies ftls placement theory traces glossary",
+    "Reference": "cli python devices drives arrays policies coop ftls placement theory traces glossary",
     "Evidence": (
         "validation fuzzing mutants calibrate-fit performance leaderboard"
         " reproduction/* array-claims live-claims"

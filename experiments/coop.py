@@ -42,9 +42,9 @@ PARTS: dict[str, dict[str, Any]] = {
     "demo": {"geometry.blocks_per_plane": 96},
     "gcar": {"geometry.blocks_per_plane": 64},
     "cosmos": {"geometry.blocks_per_plane": 64, "gc.low_percent": 4},
-    "fit-7450-max": {"geometry.blocks_per_plane": 128},
-    "fit-p5520": {"geometry.blocks_per_plane": 85},
-    "fit-pe8110": {"geometry.blocks_per_plane": 128},
+    "fit-7450-max": {"geometry.blocks_per_plane": 128, "ftl.separation": "none"},
+    "fit-p5520": {"geometry.blocks_per_plane": 85, "ftl.separation": "none"},
+    "fit-pe8110": {"geometry.blocks_per_plane": 128, "ftl.separation": "none"},
     "sata-dc": {"geometry.blocks_per_plane": 64},
     "tlc-client": {"geometry.blocks_per_plane": 64},
 }
@@ -104,9 +104,9 @@ def matrices(traces: Path | None) -> Iterator[Matrix]:
         yield Matrix(group, f"filled-open-{device}", device, {"bursts": BURSTS, "paced": PACED}, filled)
         yield Matrix(group, f"filled-closed-{device}", device, {"closed loop": CLOSED}, filled | closed)
     for device in ("demo", "fit-7450-max"):
-        for reserve in (7, 22):
+        for reserve in (9, 22):
             name, kept = f"reserve-{reserve}-{device}", {"geometry.reserve_percent": reserve}
-            yield Matrix("reserve of 7 and 22 %", name, device, {"closed loop": CLOSED}, closed, kept)
+            yield Matrix("reserve of 9 and 22 %", name, device, {"closed loop": CLOSED}, closed, kept)
     for device in ("demo", "sata-dc"):
         for size in ("1 MiB", "64 MiB", "256 MiB"):
             name, sized = f"buffer-{size.replace(' ', '')}-{device}", {"buffer.capacity": size}

@@ -43,7 +43,7 @@ macro_rules! raid5_of_8 {
     };
 }
 
-const CASES: [Case; 12] = [
+const CASES: [Case; 13] = [
     ("msr", "ecr", &[FEWER], 100_000, DEPTH),
     (
         "modern",
@@ -84,6 +84,13 @@ const CASES: [Case; 12] = [
         "policy_ecr",
         "ecr",
         &[FEWER, ("buffer.policy", "ecr")],
+        40_000,
+        DEPTH,
+    ),
+    (
+        "policy_coop",
+        "ecr",
+        &[FEWER, ("buffer.policy", "coop")],
         40_000,
         DEPTH,
     ),

@@ -42,14 +42,16 @@ class Policy(ABC):
 
     Attributes:
         capacity: size of the buffer in pages; set before the first call.
-        device: view of the device, for use within insert, hit, evict, cleaned and state. It is set before the
-            first call. It has `lpn(page)`; `dirty(page)` (also false while the page is being written back);
-            `chip(page)` (None if no chip has a copy); `in_flight(page)` (whether its slot or data have not
-            arrived); `text(page)` ("7d" or "7c": logical page 7, dirty or clean, as in `trace_policy`);
-            `chips`; `in_gc(chip)`; `drain_time_us(chip)` (ECR's CQCT); `chip_idle(chip)`;
-            `free_blocks(chip)`; `now_us`.
+        ahead_after_us: time in microseconds without an access of the host after which `ahead` is called.
+        device: view of the device, for use within insert, hit, evict, cleaned, ahead and state. It is set
+            before the first call. It has `lpn(page)`; `dirty(page)` (also false while the page is being
+            written back); `programming(page)` (whether the page is being written back); `chip(page)` (None if
+            no chip has a copy); `in_flight(page)` (whether its slot or data have not arrived); `text(page)`
+            ("7d" or "7c": logical page 7, dirty or clean, as in `trace_policy`); `chips`; `in_gc(chip)`;
+            `drain_time_us(chip)` (ECR's CQCT); `chip_idle(chip)`; `free_blocks(chip)`; `now_us`.
     """
 
+    ahead_after_us: int = 1000
     capacity: int
     device: PolicyDevice
 
@@ -75,6 +77,15 @@ class Policy(ABC):
 
     def cleaned(self, page: Page) -> None:  # noqa: B027 (most policies do not care)
         """Called when a dirty page was written back and stays in the buffer as a clean page."""
+
+    def ahead(self, in_flight: int) -> SupportsIndex | None:
+        """Return a dirty page to write back before it is evicted, or None.
+
+        The page stays in the buffer, and `cleaned` is called when it has been written. If a class has this
+        method, it is called until it returns None, whenever a chip becomes idle and when the host has made no
+        access for `ahead_after_us`. `in_flight` is the number of such write-backs in progress.
+        """
+        raise NotImplementedError
 
     def state(self) -> str:
         """Return the lists of the policy in one line, for `trace_policy` and `flashtwin policy trace`.
@@ -105,6 +116,10 @@ def label_of(factory: object) -> str:
     return name if isinstance(name, str) else str(getattr(inner, "__name__", type(inner).__name__))
 
 
+#: Largest `ahead_after_us`: a minute.
+_AHEAD_AFTER_US_MAX = 60_000_000
+
+
 def instantiate(factory: Factory, capacity_pages: int) -> _core.UserPolicy:
     """Create a user's policy for a buffer of that size."""
     label = label_of(factory)
@@ -114,9 +129,15 @@ def instantiate(factory: Factory, capacity_pages: int) -> _core.UserPolicy:
     policy.capacity = capacity_pages
     policy.device = PolicyDevice()
     optional = [
-        name for name in ("cleaned", "state") if getattr(type(policy), name) is not getattr(Policy, name)
+        name
+        for name in ("cleaned", "state", "ahead")
+        if getattr(type(policy), name) is not getattr(Policy, name)
     ]
-    return _core.UserPolicy(policy, label, optional)
+    after_us = policy.ahead_after_us
+    if not isinstance(after_us, int) or not 0 <= after_us <= _AHEAD_AFTER_US_MAX:
+        must = f"must be a whole number from 0 to {_AHEAD_AFTER_US_MAX}"
+        raise FlashtwinError(f"policy {label}: ahead_after_us = {after_us!r}; {must}")
+    return _core.UserPolicy(policy, label, optional, after_us)
 
 
 #: Separator of file and class in the name of a policy.

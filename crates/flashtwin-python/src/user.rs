@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flashtwin::buffer::{self, page_text, pages_text, DeviceView, Eviction, List, PageId, Skip};
-use flashtwin::ChipId;
+use flashtwin::{ChipId, Time};
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
@@ -256,7 +256,7 @@ fn asked<T>(query: impl FnOnce(&dyn DeviceView, &Held) -> PyResult<T>) -> PyResu
     match ASKED.get() {
         Some(Asked { device, held }) => query(device, held),
         None => Err(FlashtwinError::new_err(
-            "the device can be asked only while insert, hit, evict, cleaned or state is being called",
+            "the device can be asked only while insert, hit, evict, cleaned, ahead or state is being called",
         )),
     }
 }
@@ -316,6 +316,11 @@ impl PolicyDevice {
         Self::page(page, |device, page| device.in_flight(page))
     }
 
+    /// Whether the page is being written back and stays in the buffer.
+    fn programming(&self, page: &Bound<'_, PyAny>) -> PyResult<bool> {
+        Self::page(page, |device, page| device.programming(page))
+    }
+
     /// Returns a page in the notation of states: `7d` if logical page 7 is dirty, `7c` if it is clean.
     fn text(&self, page: &Bound<'_, PyAny>) -> PyResult<String> {
         Self::page(page, page_text)
@@ -364,6 +369,9 @@ struct Calls {
     /// The method `cleaned`. Like the following methods, it is `None` if the class does not override it.
     cleaned: Option<Py<PyAny>>,
     state: Option<Py<PyAny>>,
+    ahead: Option<Py<PyAny>>,
+    /// Time without host accesses after which `ahead` is called.
+    ahead_after: Time,
 }
 
 /// A policy written in Python that can be given to a device.
@@ -376,12 +384,14 @@ pub struct UserPolicy {
 #[pymethods]
 impl UserPolicy {
     /// Creates the policy. `object` has the methods of `flashtwin.Policy`. `overridden` names the optional methods to
-    /// call. `name` is used in messages.
+    /// call. `name` is used in messages. `ahead_after_us` is the time without host accesses after which `ahead` is
+    /// called.
     #[new]
     fn new(
         object: &Bound<'_, PyAny>,
         name: String,
         overridden: Vec<String>,
+        ahead_after_us: u64,
     ) -> PyResult<UserPolicy> {
         let method = |name: &str| object.getattr(name).map(Bound::unbind);
         let optional = |name: &str| {
@@ -397,6 +407,8 @@ impl UserPolicy {
                 forget: method("forget")?,
                 cleaned: optional("cleaned")?,
                 state: optional("state")?,
+                ahead: optional("ahead")?,
+                ahead_after: Time::from_us(ahead_after_us),
             }),
             failure: Arc::default(),
         })
@@ -562,6 +574,51 @@ impl buffer::Policy for PyPolicy {
             out.one(page, 1);
         }
         !out.victims.is_empty()
+    }
+
+    fn ahead_after(&self) -> Option<Time> {
+        let calls = &self.calls;
+        calls.ahead.as_ref().map(|_| calls.ahead_after)
+    }
+
+    fn ahead(
+        &mut self,
+        device: &dyn DeviceView,
+        in_flight: u32,
+        busy: &dyn Fn(PageId) -> bool,
+    ) -> Option<PageId> {
+        let returned = self.call(Some(device), |py, calls| {
+            let Some(ahead) = &calls.ahead else {
+                return Ok(None);
+            };
+            let returned = ahead.call1(py, (in_flight,))?;
+            if returned.is_none(py) {
+                return Ok(None);
+            }
+            let returned = returned.bind(py);
+            let wrong = |wrong: String| {
+                FlashtwinError::new_err(format!(
+                    "policy {}: ahead returned {wrong}; it must return a dirty page of the buffer that is not being \
+                     written back (device.dirty, device.programming), or None",
+                    calls.name
+                ))
+            };
+            let page = number_of(returned).map_err(|_| wrong(shown(returned)))?;
+            let page = PageId(page);
+            match page {
+                _ if !self.held.has(page) => Err(wrong(format!("page {}", page.0))),
+                _ if device.programming(page) => Err(wrong(format!(
+                    "page {}, which is being written back",
+                    page.0
+                ))),
+                _ if !device.dirty(page) => {
+                    Err(wrong(format!("page {}, which is clean", page.0)))
+                }
+                // A flush that has not begun, or a page whose data have not arrived.
+                _ => Ok(Some(page).filter(|&page| !busy(page))),
+            }
+        });
+        returned.flatten()
     }
 
     fn state(&self, device: &dyn DeviceView) -> String {

@@ -217,3 +217,73 @@ fn active_write_backs_are_limited_by_the_depth() {
         ssd.check().unwrap();
     }
 }
+
+/// Eight chips each have a dirty page in the buffer. The host is quiet from 8 us on, and 1000 us later pages are written
+/// back. They stay in the buffer.
+#[test]
+fn pages_are_written_ahead_after_a_silence() {
+    for (depth, at_once) in [("2", 2), ("5", 5), ("64", 8)] {
+        let set = [
+            ("buffer.policy", "coop"),
+            ("buffer.quiet_us", "1000"),
+            ("buffer.clean", "0"),
+            ("link.bus_ns_per_sector", "0"),
+            ("buffer.capacity", "128 KiB"),
+            ("buffer.background_depth", depth),
+        ];
+        let mut ssd = Ssd::new(&spec(&set));
+        ssd.fill_sequential();
+        let start = ssd.now();
+        for number in 0..8 {
+            let at = start + Time::from_us(1 + number);
+            ssd.advance(at);
+            ssd.submit(at, &page(Op::Write, number, at), number)
+                .unwrap();
+        }
+        let written = |ssd: &Ssd| ssd.flash_report().flash.count(Cause::WriteBack);
+        while ssd.step() {}
+        assert!(
+            ssd.now() < start + Time::from_us(100),
+            "no wait for silence"
+        );
+        ssd.advance(start + Time::from_us(1007));
+        assert_eq!(written(&ssd), 0, "the silence is too short");
+        ssd.advance(start + Time::from_us(1008));
+        assert_eq!(written(&ssd), at_once, "depth {depth}");
+        while ssd.step() {}
+        assert_eq!(written(&ssd), 8, "depth {depth}");
+        assert_eq!(ssd.flash_report().dirty_pages, 0);
+        ssd.check().unwrap();
+        let again = responses(&mut ssd, Op::Read, 0..8);
+        assert!(again.iter().all(|&time| time == again[0]), "all pages hit");
+    }
+}
+
+/// The host always has eight requests in the device, so it is never quiet.
+#[test]
+fn a_busy_host_has_no_pages_written_ahead() {
+    let set = [
+        ("geometry.blocks_per_plane", "16"),
+        ("gc.low_percent", "7"),
+        ("buffer.policy", "coop"),
+        ("buffer.quiet_us", "10000000"),
+    ];
+    let text = builtin("nvme-tlc").expect("it is built in");
+    let spec = DeviceSpec::with_overrides(text, "nvme-tlc", &set).expect("a sound device");
+    let mut ssd = Ssd::new(&spec);
+    ssd.fill_sequential();
+    let mut rng = Rng::new(1);
+    for tag in 0..10_000 {
+        while ssd.outstanding() >= 8 {
+            assert!(ssd.step());
+        }
+        let now = ssd.now();
+        ssd.advance(now);
+        let request = page(Op::Write, rng.below(6000), now);
+        ssd.submit(now, &request, tag).unwrap();
+    }
+    while ssd.step() {}
+    let report = ssd.flash_report();
+    assert!(report.flash.count(Cause::Destage) > 0);
+    assert_eq!(report.flash.count(Cause::WriteBack), 0);
+}

@@ -30,6 +30,7 @@ fn front<'a>(spec: &'a ArraySpec, units: u32, host: &'a Host) -> Front<'a> {
             stride_pages: None,
             pages_per_block: spec.members[0].geometry.pages_per_block,
             page_bytes: spec.page_bytes(),
+            programs: spec.members[0].programs(),
             filtered: buffer.is_some_and(|b| b.policy.gcar),
             settings: buffer.map_or_else(Settings::default, |b| b.policy.settings.clone()),
         },

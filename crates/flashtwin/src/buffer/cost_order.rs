@@ -1,7 +1,8 @@
-//! Lists of pages, ordered by the cost of evicting a page from each list. The order is a tournament: when one list
-//! changes, only the matches of this list are repeated.
+//! The cost of evicting a page from each of several lists: the queue complete times of the chips, and the lists in the
+//! order of their costs. The order is a tournament: when one list changes, only the matches of this list are repeated.
 
-use crate::units::Time;
+use crate::chips::ChipChanges;
+use crate::units::{ChipId, Time};
 
 /// Key of a list without pages.
 const EMPTY: u128 = u128::MAX;
@@ -49,6 +50,75 @@ impl CostOrder {
     pub fn least(&self) -> Option<usize> {
         let least = self.keys[1];
         (least != EMPTY).then_some(least as u32 as usize)
+    }
+}
+
+/// The queue complete times of all chips, updated from the changes that the device records. There is one list for each
+/// chip, and a last one for pages without a chip, whose time is always zero.
+#[derive(Clone, Debug)]
+pub(super) struct QueueTimes {
+    times: Vec<Time>,
+    /// Number of changes recorded by the device ([`ChipChanges`]) that the times include; `None` before the first
+    /// update.
+    seen: Option<u64>,
+}
+
+impl QueueTimes {
+    /// Creates times of zero for all lists.
+    pub fn new(lists: usize) -> QueueTimes {
+        QueueTimes {
+            times: vec![Time::ZERO; lists],
+            seen: None,
+        }
+    }
+
+    /// Number of lists.
+    #[inline]
+    pub fn lists(&self) -> usize {
+        self.times.len()
+    }
+
+    /// Returns the time of a list.
+    #[inline]
+    pub fn of(&self, list: usize) -> Time {
+        self.times[list]
+    }
+
+    /// Whether the time of each chip is the one that `time` returns.
+    pub fn are(&self, time: impl Fn(ChipId) -> Time) -> bool {
+        let chips = &self.times[..self.lists() - 1];
+        (0..).zip(chips).all(|(chip, &of)| of == time(ChipId(chip)))
+    }
+
+    /// Computes the times of the chips that have changed since the last call. Calls `differs` for each list whose
+    /// time is now different.
+    #[inline]
+    pub fn follow(
+        &mut self,
+        changes: &ChipChanges,
+        time: impl Fn(ChipId) -> Time,
+        mut differs: impl FnMut(usize),
+    ) {
+        let changed = self.seen.and_then(|seen| changes.since(seen));
+        self.seen = Some(changes.count());
+        let chips = self.lists() as u16 - 1;
+        let mut renew = |chip: ChipId| {
+            let (list, time) = (chip.0 as usize, time(chip));
+            if std::mem::replace(&mut self.times[list], time) != time {
+                differs(list);
+            }
+        };
+        match changed {
+            Some(chips) => {
+                let mut last = None;
+                for chip in chips {
+                    if last.replace(chip) != Some(chip) {
+                        renew(chip);
+                    }
+                }
+            }
+            None => (0..chips).for_each(|chip| renew(ChipId(chip))),
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 mod policies;
 
 mod age_index;
+mod balance;
 mod blocks;
 mod bloom;
 pub mod catalog;
@@ -40,7 +41,7 @@ pub(crate) use room::{Room, Way};
 
 use crate::component::{words, Settings};
 use crate::divide::Divider;
-use crate::units::Lpn;
+use crate::units::{Lpn, Time};
 
 /// The device and buffer that a policy is made for.
 #[derive(Clone, Debug)]
@@ -57,10 +58,33 @@ pub struct Setup {
     pub pages_per_block: u32,
     /// Bytes of a page.
     pub page_bytes: u32,
+    /// Programs of the flash.
+    pub programs: Programs,
     /// Whether GCaR filters the policy. The policy must then be able to skip pages by their chips.
     pub filtered: bool,
     /// Values of the policy's parameters.
     pub settings: Settings,
+}
+
+/// Programs of the flash behind a buffer, for policies that write pages back ahead of their eviction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Programs {
+    /// Longest time for which a write blocks a read of its chip, without moves of GC: a program, and an erase unless
+    /// reads suspend it.
+    pub blocked: Time,
+    /// Pages that one program writes.
+    pub pages: u32,
+    /// Pages of a row of cells: those of one program for each page type (lower, upper, ...).
+    pub row_pages: u32,
+}
+
+impl Programs {
+    /// Programs of single pages, which take no time.
+    pub const INSTANT: Programs = Programs {
+        blocked: Time::ZERO,
+        pages: 1,
+        row_pages: 1,
+    };
 }
 
 words! {

@@ -40,6 +40,12 @@ pub trait DeviceView {
     fn pages_in_flight(&self) -> u32 {
         0
     }
+    /// Whether the page is being programmed and stays cached. Such a page is not [dirty](DeviceView::dirty), but its
+    /// eviction must wait until the program ends. In the buffer without time, programs take no time.
+    #[inline]
+    fn programming(&self, _page: PageId) -> bool {
+        false
+    }
     /// Whether the chip is collecting garbage now.
     #[inline]
     fn in_gc(&self, chip: ChipId) -> bool {
@@ -233,13 +239,30 @@ pub trait Policy {
     ) -> Option<PageId> {
         None
     }
+    /// Returns the time without host accesses after which the device must call `ahead`; `None` if it must never call
+    /// `ahead`. Called once, when the policy starts.
+    fn ahead_after(&self) -> Option<Time> {
+        None
+    }
+    /// Returns a dirty page to write back ahead of its eviction; `None` if no further page is to be written now. The
+    /// page stays cached. Called until it returns `None`, whenever a chip becomes idle and when the host has made no
+    /// access for the time of `ahead_after`. `in_flight` is the number of such write-backs in progress. A page for
+    /// which `busy` returns true must not be returned.
+    fn ahead(
+        &mut self,
+        _device: &dyn DeviceView,
+        _in_flight: u32,
+        _busy: &dyn Fn(PageId) -> bool,
+    ) -> Option<PageId> {
+        None
+    }
     /// Returns the stream (open block) to which the page is written.
     #[inline]
     fn stream(&self, _page: PageId) -> Stream {
         Stream::Cold
     }
-    /// Called before a page that the policy does not have enters the policy or the separate read cache. The next
-    /// eviction makes room for this page, or removes an older copy of it.
+    /// Called before a page of the separate read cache is removed: because the read cache is full and page `lpn` will
+    /// enter it, or because the host writes page `lpn`, of which the read cache has a copy.
     #[inline]
     fn arrives(&mut self, _lpn: Lpn) {}
     /// Called when a page was inserted into the separate read cache, or evicted from it.

@@ -3,8 +3,7 @@
 use super::age_index::Aged;
 use super::entry::Entry;
 use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
-use crate::units::{ChipId, Lpn};
-use crate::units::{PageId, Stream};
+use crate::units::{ChipId, Lpn, PageId, Stream, Time};
 
 /// A policy of a user: any [`Policy`] that can be cloned together with its device.
 pub trait UserPolicy: Policy + Send + Sync {
@@ -133,6 +132,17 @@ impl Policy for Base {
         busy: &dyn Fn(PageId) -> bool,
     ) -> Option<PageId> {
         each!(self, p => p.idle(device, chip, in_flight, busy))
+    }
+    fn ahead_after(&self) -> Option<Time> {
+        each!(self, p => p.ahead_after())
+    }
+    fn ahead(
+        &mut self,
+        device: &dyn DeviceView,
+        in_flight: u32,
+        busy: &dyn Fn(PageId) -> bool,
+    ) -> Option<PageId> {
+        each!(self, p => p.ahead(device, in_flight, busy))
     }
     #[inline(always)]
     fn stream(&self, page: PageId) -> Stream {

@@ -84,7 +84,7 @@ impl LruStack {
         self.pages.prefetch(lpn.0);
     }
 
-    /// Executes an access to a page. The last page number stands for "no page" in the model, so it is not permitted.
+    /// Executes an access to a page. `lpn` must be below `u32::MAX`, which marks an empty entry of the page table.
     #[inline]
     pub fn access(&mut self, lpn: Lpn, write: bool) {
         if self.slots.is_full() {

@@ -265,13 +265,24 @@ impl UntimedBuffer {
         let mut written = Vec::new();
         if self.room.policy.wants_idle() {
             while let Some(page) = self.room.policy.idle(&self.pages, chip, 0, &|_| false) {
-                self.pages.pages[page.0 as usize].dirty = false;
-                self.room.policy.cleaned(&self.pages, page);
+                self.clean(page);
+                written.push(self.pages.lpn(page));
+            }
+        }
+        if self.room.policy.ahead_after().is_some() {
+            while let Some(page) = self.room.policy.ahead(&self.pages, 0, &|_| false) {
+                self.clean(page);
                 written.push(self.pages.lpn(page));
             }
         }
         self.set_chip(chip.0.into(), |state| state.idle = false);
         written
+    }
+
+    /// Writes a page back; it stays as a clean page.
+    fn clean(&mut self, page: PageId) {
+        self.pages.pages[page.0 as usize].dirty = false;
+        self.room.policy.cleaned(&self.pages, page);
     }
 
     /// Drops a page, as a trim does; returns false if it is not cached.

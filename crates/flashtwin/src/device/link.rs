@@ -15,12 +15,15 @@ use crate::request::{Op, Status};
 use crate::spec;
 use crate::units::Time;
 
-/// Timers of the link, the buffer and the controller: indices into [`Pending`].
+/// Timers of the link, the buffer, the controller and the buffer's policy: indices into [`Pending`].
 pub(super) const BUS: usize = 0;
 pub(super) const OVERHEAD: usize = 1;
 pub(super) const BUFFER: usize = 2;
 pub(super) const CPU: usize = 3;
 pub(super) const WAY_OUT: usize = 4;
+pub(super) const QUIET: usize = 5;
+/// Number of timers.
+const TIMERS: usize = 6;
 
 /// How requests use the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,11 +95,11 @@ impl Link {
     }
 }
 
-/// Pending instants of [`BUS`], [`OVERHEAD`], [`BUFFER`], [`CPU`] and [`WAY_OUT`].
+/// Pending instants of the timers.
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
     /// For each timer: its instant in the high bits, then the order in which it was set, then its index.
-    entries: [u128; 5],
+    entries: [u128; TIMERS],
     /// Pending timers, as bits.
     set: u32,
     /// The least entry of the pending timers. It is stored, since it is read more often than it changes.
@@ -114,7 +117,7 @@ fn entry(which: usize, at: Time, order: u64) -> u128 {
 impl Default for Pending {
     fn default() -> Pending {
         Pending {
-            entries: [u128::MAX; 5],
+            entries: [u128::MAX; TIMERS],
             set: 0,
             first: u128::MAX,
         }
@@ -138,6 +141,13 @@ impl Pending {
     #[inline]
     pub fn next_order(&self) -> u64 {
         self.first as u64 >> WHICH_BITS
+    }
+
+    /// Whether only this timer is pending.
+    pub fn is_only(&self, which: usize) -> bool {
+        let is_pending = |entry: u128| entry >> 64 < u128::from(Time::NEVER.0);
+        let pending = (0..TIMERS).filter(|&timer| is_pending(self.entries[timer]));
+        pending.eq([which])
     }
 
     /// Sets or changes a timer.

@@ -311,11 +311,22 @@ impl<B: Backend> Device<B> {
 
     // ---- time ----
 
-    /// Returns the instant of the next event; `None` if the device is idle.
+    /// Returns the instant of the next event; `None` if the device is idle. A device that only waits for a longer
+    /// silence of the host counts as idle.
     #[inline]
     pub fn next_event(&self) -> Option<Time> {
         let at = self.next_time();
-        (at != Time::NEVER).then_some(at)
+        (at != Time::NEVER && !self.awaits_silence()).then_some(at)
+    }
+
+    /// Whether nothing is pending but the timer after which the buffer's policy writes pages back. Only
+    /// [`Device::advance`] lets this time pass. Otherwise, each caller that completes all requests would wait for the
+    /// silence.
+    #[inline]
+    fn awaits_silence(&self) -> bool {
+        !B::PLAIN
+            && self.events.next_time() == Time::NEVER
+            && self.link.pending.is_only(link::QUIET)
     }
 
     /// Processes all events up to and including `until`.
@@ -347,7 +358,7 @@ impl<B: Backend> Device<B> {
     /// Processes the next event if it is due before `limit`; otherwise returns false.
     #[inline]
     pub fn step_before(&mut self, limit: Time) -> bool {
-        let is_due = self.next_time() < limit;
+        let is_due = self.next_time() < limit && !self.awaits_silence();
         if is_due {
             // With these arguments exactly one event is processed, because all others are due too late.
             self.run_events(Time::ZERO, 0);
@@ -357,7 +368,7 @@ impl<B: Backend> Device<B> {
 
     /// Returns the instant of the next event; [`Time::NEVER`] if there is none.
     #[inline]
-    fn next_time(&self) -> Time {
+    pub(crate) fn next_time(&self) -> Time {
         self.events.next_time().min(self.link.pending.next_time())
     }
 
@@ -406,7 +417,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Processes the earliest event of link, buffer and processor.
+    /// Processes the earliest event of link, buffer, processor and buffer policy.
     #[inline(always)]
     fn link_event(&mut self) {
         match self.link.pending.next() {
@@ -415,6 +426,7 @@ impl<B: Backend> Device<B> {
             link::WAY_OUT => self.out_done(),
             link::OVERHEAD => self.overhead_done(),
             link::CPU => self.controller_done(),
+            link::QUIET => self.host_was_quiet(),
             _ => self.buffer_done(),
         }
     }

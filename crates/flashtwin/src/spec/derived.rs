@@ -2,7 +2,7 @@
 
 use super::decimal::percent_of;
 use super::{DeviceSpec, Mapping, Moves, Nand, Partial, Placement, Ppm, Separation, SlcCache};
-use crate::buffer::Setup;
+use crate::buffer::{Programs, Setup};
 use crate::component::Settings;
 use crate::ftl::chip;
 use crate::units::{narrow, saturating_u32, Time};
@@ -23,6 +23,7 @@ impl Setup {
                 .then_some(spec.ftl.stride_pages),
             pages_per_block: g.pages_per_block,
             page_bytes: g.page_bytes,
+            programs: spec.programs(),
             filtered: buffer.is_some_and(|b| b.policy.gcar),
             settings: buffer.map_or_else(Settings::default, |b| b.policy.settings.clone()),
         }
@@ -223,6 +224,26 @@ impl DeviceSpec {
         match flash_page.is_multiple_of(page) {
             true => flash_page / page,
             false => 0,
+        }
+    }
+
+    /// Returns the programs of the flash, as policies of the buffer know them.
+    pub fn programs(&self) -> Programs {
+        let slowest = self.timing.program_by_type.iter().max();
+        let slowest = slowest.copied().unwrap_or(Time::ZERO);
+        let pages = self.pages_per_program();
+        let modern = self.nand.modern();
+        let types = modern.map_or(1, |modern| narrow(modern.cell.page_types()));
+        let suspends = modern.is_some_and(|modern| modern.suspend);
+        let erase = if suspends {
+            Time::ZERO
+        } else {
+            self.timing.erase
+        };
+        Programs {
+            blocked: slowest + erase,
+            pages,
+            row_pages: pages.saturating_mul(types),
         }
     }
 

@@ -4,6 +4,7 @@
 mod block;
 mod block_naive;
 mod clock_pro;
+mod coop;
 mod harness;
 mod lfu;
 mod page;

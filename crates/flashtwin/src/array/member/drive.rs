@@ -260,7 +260,7 @@ impl Drive {
     pub fn next_event(&self) -> Time {
         match self.is_bare {
             true => self.ssd.events.next_time(),
-            false => self.ssd.next_event().unwrap_or(Time::NEVER),
+            false => self.ssd.next_time(),
         }
     }
 

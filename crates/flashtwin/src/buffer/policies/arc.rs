@@ -16,13 +16,12 @@
 //! remembered.
 
 use crate::buffer::age_index::AgedLists;
+use crate::buffer::balance::Balance;
 use crate::buffer::entry::{cost, example, Entry, Family, Make, GENERAL};
-use crate::buffer::ghosts::{Ghosts, Incoming};
 use crate::buffer::policy::{pages_text, Access, DeviceView, Eviction, Policy, Prefetch, Skip};
 use crate::buffer::second_chance::set;
 use crate::buffer::{PageId, Setup};
 use crate::component::{source, Provenance};
-use crate::units::Lpn;
 
 pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: "arc",
@@ -64,57 +63,23 @@ a hit in B1 moves p right, one in B2 moves it left",
 /// Indices of the lists of cached pages.
 const T1: usize = 0;
 const T2: usize = 1;
-/// Indices of the ghost lists.
-const B1: usize = 0;
-const B2: usize = 1;
-
 /// Adaptive replacement cache.
 #[derive(Clone, Debug)]
 pub struct Arc {
-    c: usize,
-    /// Target size of T1, a real number as in the paper; IEEE arithmetic is the same on every machine.
-    p: f64,
+    balance: Balance,
     lists: AgedLists<2>,
     /// For each page: whether it is in T2.
     in_t2: Vec<bool>,
-    ghosts: Ghosts<2>,
-    incoming: Incoming<Option<usize>>,
 }
 
 impl Arc {
     /// Creates the policy with empty lists.
     pub fn new(setup: &Setup) -> Arc {
         Arc {
-            c: setup.capacity as usize,
-            p: 0.0,
+            balance: Balance::new(setup.capacity),
             lists: AgedLists::new(setup),
             in_t2: Vec::new(),
-            ghosts: Ghosts::new(),
-            incoming: Incoming::none(),
         }
-    }
-
-    /// Adapts p and the ghost lists to a miss. This covers the cases II, III and IV of the algorithm, without its
-    /// step REPLACE. Returns the ghost list that remembered the page.
-    fn arrives(&mut self, lpn: Lpn) -> Option<usize> {
-        if let Some(known) = self.incoming.known(lpn) {
-            return known;
-        }
-        let (b1, b2) = (self.ghosts.len(B1), self.ghosts.len(B2));
-        let from = self.ghosts.recall(lpn);
-        match from {
-            Some(B1) => self.p = (self.p + (b2 as f64 / b1 as f64).max(1.0)).min(self.c as f64),
-            Some(_) => self.p = (self.p - (b1 as f64 / b2 as f64).max(1.0)).max(0.0),
-            None => {
-                let (t1, t2) = (self.len(T1), self.len(T2));
-                if t1 + b1 >= self.c {
-                    self.ghosts.forget_oldest(B1);
-                } else if t1 + t2 + b1 + b2 >= 2 * self.c {
-                    self.ghosts.forget_oldest(B2);
-                }
-            }
-        }
-        self.incoming.keep(lpn, from)
     }
 
     fn list(&self, page: PageId) -> usize {
@@ -132,8 +97,8 @@ impl Arc {
 impl Policy for Arc {
     #[inline]
     fn insert(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
-        let known = self.arrives(access.lpn).is_some();
-        self.incoming.done();
+        let (t1, t2) = (self.len(T1), self.len(T2));
+        let known = self.balance.inserted(access.lpn, t1, t2);
         set(&mut self.in_t2, page, known);
         self.lists.push_newest(self.list(page), page);
     }
@@ -160,18 +125,17 @@ impl Policy for Arc {
         skip: Skip,
         out: &mut Eviction,
     ) -> bool {
-        let from = self.arrives(incoming.lpn);
-        let t1 = self.len(T1);
-        let size = t1 as f64;
-        let t1_first = size > self.p || (size == self.p && from == Some(B2));
-        let lists = if t1_first { [T1, T2] } else { [T2, T1] };
+        let (t1, t2) = (self.len(T1), self.len(T2));
+        let from = self.balance.arrives(incoming.lpn, t1, t2);
+        let lists = match self.balance.evicts_from_t1(t1, from) {
+            true => [T1, T2],
+            false => [T2, T1],
+        };
         let mut oldest = |list| self.lists.oldest_not(list, device, skip, out);
         let found = lists.into_iter().find_map(&mut oldest);
         let Some(page) = found else { return false };
-        let ghosts = if self.in_t2[page.0 as usize] { B2 } else { B1 };
-        if from.is_some() || t1 < self.c {
-            self.ghosts.push_newest(ghosts, device.lpn(page));
-        }
+        let in_t2 = self.in_t2[page.0 as usize];
+        self.balance.remember(device.lpn(page), in_t2, t1, from);
         self.forget(page);
         out.victims.push(page);
         true
@@ -181,16 +145,14 @@ impl Policy for Arc {
         let lists = self.lists.lists();
         let text = |list| pages_text(device, lists.iter_oldest_first(list));
         let (t1, t2) = (text(T1), text(T2));
-        let (b1, b2) = (self.ghosts.text(B1), self.ghosts.text(B2));
-        format!("T1[{t1}] T2[{t2}] B1[{b1}] B2[{b2}] p={}", self.p)
+        format!("T1[{t1}] T2[{t2}] {}", self.balance.text())
     }
 }
 
 impl Prefetch for Arc {
     #[inline]
     fn prefetch_victims(&self) -> [Option<PageId>; 3] {
-        let t1_first = self.len(T1) as f64 > self.p;
-        let list = if t1_first { T1 } else { T2 };
-        self.lists.next_three(list)
+        let t1_first = self.balance.evicts_from_t1(self.len(T1), None);
+        self.lists.next_three(if t1_first { T1 } else { T2 })
     }
 }

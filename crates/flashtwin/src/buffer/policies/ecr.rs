@@ -10,11 +10,10 @@
 //! Their write-back waits for no chip, so the time of this list is 0. The list counts as the last chip.
 
 use crate::buffer::age_index::{AgeIndex, Shelf};
-use crate::buffer::cost_order::CostOrder;
+use crate::buffer::cost_order::{CostOrder, QueueTimes};
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make, ECR};
 use crate::buffer::policy::{page_text, Access, DeviceView, Eviction, Policy, Skip};
 use crate::buffer::{PageId, Setup};
-use crate::chips::ChipChanges;
 use crate::component::{parameters, words, Kind};
 use crate::component::{source, Provenance};
 use crate::units::{ChipId, Time};
@@ -184,13 +183,9 @@ pub struct Ecr {
 /// The queue complete times of all lists. They are updated from the changes that the device records.
 #[derive(Clone, Debug)]
 struct Table {
-    /// Queue complete time of each list.
-    times: Vec<Time>,
+    times: QueueTimes,
     /// The lists ordered by time, then by `tie`. With [`Tie::RoundRobin`], lists of equal time have equal rank.
     order: CostOrder,
-    /// Number of changes recorded by the device ([`ChipChanges`]) that the table includes; `None` before the first
-    /// update.
-    seen: Option<u64>,
     tie: Tie,
 }
 
@@ -198,41 +193,9 @@ impl Table {
     fn new(chips: u32, tie: Tie) -> Table {
         let lists = chips as usize + 1;
         Table {
-            times: vec![Time::ZERO; lists],
+            times: QueueTimes::new(lists),
             order: CostOrder::new(lists),
-            seen: None,
             tie,
-        }
-    }
-
-    /// Computes the times of the chips that have changed since the last call. Calls `differs` for each list whose
-    /// time is now different.
-    #[inline]
-    fn follow(
-        &mut self,
-        changes: &ChipChanges,
-        time: impl Fn(ChipId) -> Time,
-        mut differs: impl FnMut(usize),
-    ) {
-        let changed = self.seen.and_then(|seen| changes.since(seen));
-        self.seen = Some(changes.count());
-        let chips = self.times.len() as u16 - 1;
-        let mut renew = |chip: ChipId| {
-            let (list, time) = (chip.0 as usize, time(chip));
-            if std::mem::replace(&mut self.times[list], time) != time {
-                differs(list);
-            }
-        };
-        match changed {
-            Some(chips) => {
-                let mut last = None;
-                for chip in chips {
-                    if last.replace(chip) != Some(chip) {
-                        renew(chip);
-                    }
-                }
-            }
-            None => (0..chips).for_each(|chip| renew(ChipId(chip))),
         }
     }
 
@@ -244,7 +207,7 @@ impl Table {
             Tie::Oldest => head,
             Tie::Lowest | Tie::RoundRobin => 0,
         };
-        let cost = (head != u32::MAX).then_some((self.times[list], rank));
+        let cost = (head != u32::MAX).then_some((self.times.of(list), rank));
         self.order.set(list, cost);
     }
 }
@@ -304,7 +267,9 @@ impl Ecr {
         };
         let (kind, table, order) = (self.kind, &mut self.table, &mut self.order);
         let time = |chip| time_of(kind, false, device, chip);
-        table.follow(changes, time, |list| order.mark_changed(LISTED, list));
+        table
+            .times
+            .follow(changes, time, |list| order.mark_changed(LISTED, list));
         order.take_changed(LISTED, |list, head| table.place(list, head));
         let times = &self.table.times;
         let found = match skip == Skip::Nothing && self.tie != Tie::RoundRobin {
@@ -313,13 +278,11 @@ impl Ecr {
                 list.map(|list| self.order.at(self.order.heads(LISTED)[list]))
             }
             false => self.search(device, skip, |chip| {
-                times[chip.map_or(times.len() - 1, |chip| chip.0 as usize)]
+                times.of(chip.map_or(times.lists() - 1, |chip| chip.0 as usize))
             }),
         };
         debug_assert!(
-            (0..)
-                .zip(&times[..times.len() - 1])
-                .all(|(chip, &time)| { time == time_of(self.kind, false, device, ChipId(chip)) }),
+            times.are(|chip| time_of(self.kind, false, device, chip)),
             "the table has other times than the device"
         );
         debug_assert_eq!(

@@ -208,6 +208,9 @@ impl DeviceView for Closed<'_> {
     fn pages_in_flight(&self) -> u32 {
         self.device.pages_in_flight()
     }
+    fn programming(&self, page: PageId) -> bool {
+        self.device.programming(page)
+    }
     fn drain_time(&self, chip: ChipId, exact: bool) -> Time {
         self.device.drain_time(chip, exact)
     }
@@ -460,6 +463,17 @@ impl<P: Policy> Policy for Gcar<P> {
         busy: &dyn Fn(PageId) -> bool,
     ) -> Option<PageId> {
         self.base.idle(device, chip, in_flight, busy)
+    }
+    fn ahead_after(&self) -> Option<Time> {
+        self.base.ahead_after()
+    }
+    fn ahead(
+        &mut self,
+        device: &dyn DeviceView,
+        in_flight: u32,
+        busy: &dyn Fn(PageId) -> bool,
+    ) -> Option<PageId> {
+        self.base.ahead(device, in_flight, busy)
     }
     #[inline(always)]
     fn stream(&self, page: PageId) -> Stream {

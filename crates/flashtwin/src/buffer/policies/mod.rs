@@ -20,6 +20,7 @@ macro_rules! policies {
             ecr::Ecr
             co_active::CoActive
             cda_gc::CdaGc + Prefetch
+            coop::Coop
             fifo::Fifo + Prefetch
             clock::Clock + Prefetch
             clock_pro::ClockPro
@@ -45,6 +46,7 @@ pub(super) mod cflru;
 pub(super) mod clock;
 pub(super) mod clock_pro;
 pub(super) mod co_active;
+pub(super) mod coop;
 pub(super) mod ecr;
 pub(super) mod fab;
 pub(super) mod fifo;

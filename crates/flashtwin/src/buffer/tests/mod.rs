@@ -3,7 +3,7 @@
 mod page;
 mod system;
 
-use super::{Blocking, Blocks, Setup};
+use super::{Blocking, Blocks, Programs, Setup};
 use crate::component::Settings;
 use crate::stepping::Traceable;
 use crate::units::Lpn;
@@ -32,6 +32,7 @@ fn blocks_of_either_kind_hold_each_page_once() {
                 stride_pages: Some(stride),
                 pages_per_block: 4,
                 page_bytes: 4096,
+                programs: Programs::INSTANT,
                 filtered: false,
                 settings: Settings::default(),
             };

@@ -7,7 +7,7 @@ use super::super::policies::ccf_lru::CcfLru;
 use super::super::policies::clock::Clock;
 use super::super::policies::lru_wsr::LruWsr;
 use super::super::policy::{Access, DeviceView, Eviction, Policy, Skip};
-use super::super::{AnyPolicy, ChosenPolicy, Setup};
+use super::super::{AnyPolicy, ChosenPolicy, Programs, Setup};
 use crate::chips::ChipSet;
 use crate::rng::Rng;
 use crate::units::PageId;
@@ -110,6 +110,7 @@ fn setup(filtered: bool) -> Setup {
         stride_pages: None,
         pages_per_block: 4,
         page_bytes: 4096,
+        programs: Programs::INSTANT,
         filtered,
         settings: super::settings("ad-lru", PAGES, &[("min_lc", "3")]),
     }

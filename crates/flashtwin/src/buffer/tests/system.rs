@@ -3,9 +3,10 @@
 
 use super::super::policies::cda_gc::CdaGc;
 use super::super::policies::co_active::CoActive;
+use super::super::policies::coop::Coop;
 use super::super::policies::ecr::Ecr;
 use super::super::policy::{Access, DeviceView, Eviction, Policy, Skip};
-use super::super::{Filter, Setup};
+use super::super::{Filter, Programs, Setup};
 use crate::chips::ChipSet;
 use crate::units::{ChipId, Lpn, Time};
 use crate::units::{PageId, Stream};
@@ -26,7 +27,9 @@ struct Fake {
     in_gc: ChipSet,
     /// For each page, whether it is dirty.
     dirty: Vec<bool>,
+    programming: Vec<bool>,
     chip_of: Vec<Option<u16>>,
+    now: Time,
 }
 
 impl Fake {
@@ -39,6 +42,8 @@ impl Fake {
             chips: vec![chip; chips],
             in_gc: ChipSet::none(chips as u32),
             dirty: vec![false; 100],
+            programming: vec![false; 100],
+            now: Time::ZERO,
             chip_of: vec![None; 100],
         }
     }
@@ -93,7 +98,10 @@ fn access(page: u32, write: bool, dirty: bool) -> Access {
 
 impl DeviceView for Fake {
     fn now(&self) -> Time {
-        Time::ZERO
+        self.now
+    }
+    fn programming(&self, page: PageId) -> bool {
+        self.programming[page.0 as usize]
     }
     fn dirty(&self, page: PageId) -> bool {
         self.dirty[page.0 as usize]
@@ -141,6 +149,7 @@ fn setup(policy: &str, chips: u32, set: &[(&str, &str)]) -> Setup {
         stride_pages: None,
         pages_per_block: 16,
         page_bytes: 4096,
+        programs: Programs::INSTANT,
         filtered: false,
         settings: super::settings(policy, 16, set),
     }
@@ -267,6 +276,92 @@ fn co_active_waits_for_the_whole_channel() {
     assert_eq!(idle(&mut channel, &device, 0, 0, &[0, 4]), Some(1));
     assert_eq!(device.victims(&mut channel), [2, 4, 0, 1, 3]);
     assert_eq!(channel.counters()[1], ("co_active_write_backs", 5));
+}
+
+/// Dynamic placement, programs of two pages, rows of four.
+fn coop(set: &[(&str, &str)]) -> Coop {
+    Coop::new(&Setup {
+        programs: Programs {
+            blocked: Time(100),
+            pages: 2,
+            row_pages: 4,
+        },
+        ..setup("coop", 4, set)
+    })
+}
+
+#[test]
+fn coop_passes_over_pages_that_are_programmed() {
+    let mut device = Fake::new(4);
+    let mut policy = coop(&[]);
+    device.insert(&mut policy, &[1, 2, 3, 4, 5], true);
+    device.access(&mut policy, 5, true, true);
+    // A flush programs pages 1 and 2, and page 2 is then written again.
+    for page in [1, 2] {
+        (device.dirty[page], device.programming[page]) = (false, true);
+    }
+    assert_eq!(device.victim(&mut policy, Skip::Nothing), Some(3));
+    device.access(&mut policy, 2, true, true);
+    assert_eq!(device.victims(&mut policy), [4, 5], "T2 has page 5");
+    // The program of page 1 ends, then that of page 2, which is still dirty.
+    device.programming[1] = false;
+    device.cleaned(&mut policy, 1);
+    policy.moved(&device, PageId(1));
+    device.insert(&mut policy, &[6], false);
+    assert_eq!(device.victim(&mut policy, Skip::Nothing), Some(1));
+    assert_eq!(device.victim(&mut policy, Skip::Nothing), Some(6));
+    let in_program = policy.clone();
+    device.programming[2] = false;
+    policy.moved(&device, PageId(2));
+    let states = [&in_program, &policy].map(|policy| policy.state(&device));
+    assert!(states[0].starts_with("T1[] T2[2d]"), "{}", states[0]);
+    assert_eq!(states[0], states[1]);
+    for mut policy in [in_program, policy] {
+        assert_eq!(device.victim(&mut policy, Skip::Nothing), Some(2));
+    }
+}
+
+#[test]
+fn coop_writes_whole_rows_ahead_after_a_silence() {
+    let ahead = |policy: &mut Coop, device: &mut Fake, in_flight: u32| {
+        let busy = |page: PageId| device.programming[page.0 as usize];
+        let page = policy.ahead(device, in_flight, &busy);
+        if let Some(page) = page {
+            (
+                device.dirty[page.0 as usize],
+                device.programming[page.0 as usize],
+            ) = (false, true);
+        }
+        page.map(|page| page.0)
+    };
+    let mut device = Fake::new(4);
+    let mut policy = coop(&[]);
+    assert_eq!(policy.ahead_after(), Some(Time(100)));
+    assert_eq!(coop(&[("ahead_depth", "0")]).ahead_after(), None);
+    device.insert(&mut policy, &[1, 2, 3], true);
+    device.now = Time(100);
+    assert_eq!(ahead(&mut policy, &mut device, 0), None, "less than a row");
+    device.insert(&mut policy, &[4, 5, 6], true);
+    device.access(&mut policy, 5, true, true);
+    device.now = Time(199);
+    assert_eq!(ahead(&mut policy, &mut device, 0), None, "no silence yet");
+    device.now = Time(200);
+    assert_eq!(ahead(&mut policy, &mut device, 0), Some(1));
+    assert_eq!(
+        ahead(&mut policy, &mut device, 8),
+        None,
+        "one program of two pages for each chip"
+    );
+    assert_eq!(ahead(&mut policy, &mut device, 1), Some(2));
+    assert_eq!(ahead(&mut policy, &mut device, 2), Some(3));
+    assert_eq!(ahead(&mut policy, &mut device, 3), Some(4));
+    assert_eq!(
+        ahead(&mut policy, &mut device, 0),
+        None,
+        "page 6 is alone, page 5 was written twice"
+    );
+    assert_eq!(device.victim(&mut policy, Skip::Nothing), Some(6));
+    assert_eq!(policy.counters(), [("coop_written_ahead", 4)]);
 }
 
 #[test]

@@ -83,6 +83,7 @@ impl<B: Backend> Device<B> {
 
     #[inline(always)]
     fn hit(&mut self, request: ReqId, id: u32, write: bool, sectors: u64) {
+        self.note_host_access();
         self.requests[request].hits += 1;
         let cache = self.cache();
         let p = &mut cache.pages[id as usize];
@@ -190,6 +191,7 @@ impl<B: Backend> Device<B> {
         sectors: u64,
         older: Option<u32>,
     ) -> bool {
+        self.note_host_access();
         let access = self.access(request, lpn, write, write);
         let way = self.cache.room.way(&access);
         let pool = match way {

@@ -1,13 +1,12 @@
-//! Evictions: the victims of an access, and write-backs that idle chips start.
+//! Evictions: the victims of an access.
 
 use super::claims::Claims;
-use super::page::{Pool, Rank, Want};
+use super::page::{Pool, Rank};
 use super::view::{with_view, View};
 use crate::buffer::{Access, PageId, Policy, Prefetch, Way};
 use crate::device::requests::number_in_logs;
 use crate::device::{Backend, Device, NO_HOME};
 use crate::memory::prefetch;
-use crate::nand::FlashEvent;
 use crate::units::{ChipId, Lpn};
 
 /// Panic message: a user's policy named a page that it does not hold.
@@ -264,40 +263,6 @@ impl<B: Backend> Device<B> {
             self.cache.free_slots[POOL] -= 1;
             self.give_slot(next);
         }
-    }
-
-    /// Lets the policy choose pages to write back while the chip is idle, one page at a time.
-    #[inline(always)]
-    pub(in crate::device) fn idle_chip(&mut self, chip: usize) {
-        if !B::PLAIN && self.cache.uses_idle && self.backend.is_idle(chip) {
-            self.write_back_at(chip);
-        }
-    }
-
-    #[inline(never)]
-    fn write_back_at(&mut self, chip: usize) {
-        let depth = self.cache.background;
-        if depth.is_some_and(|depth| self.cache.writing_back >= depth) {
-            // Evictions take precedence. A write-back for an idle chip would only wait behind them.
-            return;
-        }
-        let chip = ChipId(chip as u16);
-        let in_flight = self.cache.active_write_backs;
-        let named = with_view!(self, |cache, view| {
-            let pages = &cache.pages;
-            let busy = |page: PageId| {
-                let p = &pages[page.0 as usize];
-                p.is_programming() || p.want != Want::Nothing || !p.is_ready()
-            };
-            cache.room.policy.idle(&view, chip, in_flight, &busy)
-        });
-        let Some(PageId(id)) = named else { return };
-        let p = self.cache.pages.get_mut(id as usize);
-        let p = p.expect(HELD);
-        p.want = Want::WriteBack;
-        p.by = FlashEvent::NO_REQUEST;
-        self.cache.active_write_backs += 1;
-        self.pump(id);
     }
 
     /// For tests: checks that a device without pending events has no write-backs in flight.

@@ -21,6 +21,7 @@ impl<B: Backend> Device<B> {
         let order = self.eviction_order();
         let policy = AnyPolicy::of(policy, setup);
         self.cache.uses_idle = policy.wants_idle();
+        self.cache.quiet.exchange(&policy);
         with_view!(self, |cache, view| cache.room.exchange(&view, policy));
         self.follow_times();
         let mut leaving = Vec::new();
@@ -63,6 +64,7 @@ impl<B: Backend> Device<B> {
         for unit in 0..self.backend.units_in_gc().of() {
             self.idle_chip(unit as usize);
         }
+        self.note_host_access();
         // The new policy may be able to evict pages that the old one could not evict.
         self.cache.may_retry = true;
         self.admit_pending();

@@ -1,9 +1,9 @@
-//! The fast path of a miss. It has the same result as the general path in [`super::access`], and applies under three
-//! conditions:
+//! The fast path of a miss. It has the same result as the general path in [`super::access`]. Its main conditions:
 //!
-//! - The policy keeps its pages in one order that does not depend on the device, as LRU does.
-//! - The buffer is full.
+//! - Like LRU, the policy keeps its pages in one order, and this order does not depend on the device.
+//! - The buffer is full, and the incoming page enters the policy.
 //! - The victim needs nothing except its write-back.
+//! - Nothing is logged.
 
 use super::page::{Index, Page, Pool, Program, Rank, Residency};
 use super::waiters::Wants;

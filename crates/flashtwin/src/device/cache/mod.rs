@@ -17,11 +17,13 @@
 //! | `in_order` | the fast path of a miss |
 //! | `in_flight` | pages that cannot be evicted yet, and the accesses that wait for one |
 //! | `evict`, `groups` | victims; pages that are written together |
+//! | `ahead` | pages that are written back ahead of their eviction |
 //! | `claims` | slots under policies whose blocks occupy the room of all their pages |
 //! | `flush`, `trim`, `power_cut` | flushes, trims, power loss |
 //! | `exchange_policy`, `view`, `log` | replacement of the policy at run time; the policy's view of the device; the log |
 
 mod access;
+mod ahead;
 mod claims;
 mod evict;
 mod exchange_policy;
@@ -51,6 +53,7 @@ use crate::nand::Asked;
 use crate::request::Status;
 use crate::spec::{self, EvictMode};
 use crate::units::{Lpn, Time};
+use ahead::Quiet;
 use claims::Claims;
 use groups::Group;
 use in_flight::HeldUp;
@@ -128,6 +131,8 @@ pub(super) struct Cache {
     active_write_backs: u32,
     /// Whether the policy writes back pages while chips are idle.
     uses_idle: bool,
+    /// The silence of the host after which the policy writes pages back ahead of their eviction.
+    quiet: Quiet,
     /// Whether the chip of a page's flash copy may change while the page is cached.
     chips_move: bool,
     /// All sectors of a page, as bits.
@@ -172,6 +177,7 @@ impl Cache {
                 .then(|| Box::new(Claims::new(b.capacity_pages, setup.pages_per_block))),
             present: front.buffer.is_some(),
             uses_idle: policy.wants_idle(),
+            quiet: Quiet::new(&policy),
             room: Room::new(policy, setup, b.read_cache_pages),
             eviction: Eviction::default(),
             directory: Directory::new(slots),
@@ -219,8 +225,8 @@ impl Cache {
     /// Whether the buffer meets the conditions of the plain path. It must be in blocking mode, its policy must not
     /// write back on its own, a block must occupy only the room of its cached pages, and nothing must be logged.
     pub fn is_plain(&self) -> bool {
-        let blocks = self.background.is_none() && !self.uses_idle;
-        self.present && blocks && self.claims.is_none() && !self.is_logged()
+        let waits = self.background.is_none() && !self.uses_idle && !self.quiet.is_used();
+        self.present && waits && self.claims.is_none() && !self.is_logged()
     }
 
     /// Whether the policy requires the record of chips whose times have changed.

@@ -202,8 +202,8 @@ impl Page {
             && self.want == Want::Nothing
     }
 
-    /// Whether the evicted page holds its slot only until its running program ends. Nothing else may be pending for
-    /// it.
+    /// Whether the page holds its slot only until its running program ends: it was not trimmed or written meanwhile,
+    /// and no access and no other program waits for it. The page must have left the policy.
     #[inline(always)]
     pub fn is_held_by_program(&self) -> bool {
         debug_assert!(self.has_left());

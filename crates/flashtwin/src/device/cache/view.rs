@@ -55,6 +55,10 @@ impl<B: Backend> DeviceView for View<'_, B> {
         self.in_flight
     }
     #[inline]
+    fn programming(&self, page: PageId) -> bool {
+        self.pages[page.0 as usize].is_programming()
+    }
+    #[inline]
     fn chips_in_gc(&self) -> &ChipSet {
         self.backend.units_in_gc()
     }

@@ -192,8 +192,8 @@ fn every_policy_does_the_same_on_both_paths_of_every_kind_of_device() {
             let mut keys = keys.to_vec();
             keys.push(("buffer.policy", &policy));
             let ssd = ssd(&keys);
-            // Co-Active writes back while chips are idle.
-            let is_plain = policy != "co-active";
+            // These policies write back on their own.
+            let is_plain = !["co-active", "coop"].contains(&policy.as_str());
             let what = format!("{policy}, {kind}");
             assert_eq!(ssd.path != Path::ANY, is_plain, "{what}");
             for seed in seeds(1) {

@@ -1,0 +1,77 @@
+//! ARC's balance between the lists T1 and T2: the target size of T1, and the remembered pages (Megiddo and Modha, FAST
+//! 2003, Fig. 4).
+
+use super::ghosts::{Ghosts, Incoming};
+use crate::units::Lpn;
+
+/// Indices of the ghost lists.
+const B1: usize = 0;
+const B2: usize = 1;
+
+/// The target size of T1, and the remembered pages.
+#[derive(Clone, Debug)]
+pub(crate) struct Balance {
+    c: usize,
+    /// Target size of T1, a real number as in the paper; IEEE arithmetic is the same on every machine.
+    p: f64,
+    ghosts: Ghosts<2>,
+    incoming: Incoming<Option<usize>>,
+}
+
+impl Balance {
+    /// Creates the state of a buffer of `c` pages in which nothing is remembered.
+    pub fn new(c: u32) -> Balance {
+        Balance {
+            c: c as usize,
+            p: 0.0,
+            ghosts: Ghosts::new(),
+            incoming: Incoming::none(),
+        }
+    }
+
+    /// Adapts p and the ghost lists to a miss, while the lists have `t1` and `t2` pages. This covers the cases II, III
+    /// and IV of the algorithm, without its step REPLACE. Returns the ghost list that remembered the page.
+    pub fn arrives(&mut self, lpn: Lpn, t1: usize, t2: usize) -> Option<usize> {
+        if let Some(known) = self.incoming.known(lpn) {
+            return known;
+        }
+        let (b1, b2) = (self.ghosts.len(B1), self.ghosts.len(B2));
+        let from = self.ghosts.recall(lpn);
+        match from {
+            Some(B1) => self.p = (self.p + (b2 as f64 / b1 as f64).max(1.0)).min(self.c as f64),
+            Some(_) => self.p = (self.p - (b1 as f64 / b2 as f64).max(1.0)).max(0.0),
+            None if t1 + b1 >= self.c => self.ghosts.forget_oldest(B1),
+            None if t1 + t2 + b1 + b2 >= 2 * self.c => self.ghosts.forget_oldest(B2),
+            None => {}
+        }
+        self.incoming.keep(lpn, from)
+    }
+
+    /// Adapts to a miss like `arrives`, when the page is inserted. Returns whether a ghost list remembered the page.
+    pub fn inserted(&mut self, lpn: Lpn, t1: usize, t2: usize) -> bool {
+        let known = self.arrives(lpn, t1, t2).is_some();
+        self.incoming.done();
+        known
+    }
+
+    /// Whether the victim is a page of T1, which has `t1` pages. `from` is the ghost list that remembered the incoming
+    /// page.
+    pub fn evicts_from_t1(&self, t1: usize, from: Option<usize>) -> bool {
+        let size = t1 as f64;
+        size > self.p || (size == self.p && from == Some(B2))
+    }
+
+    /// Remembers a victim of T1 or T2. T1 had `t1` pages before the eviction.
+    pub fn remember(&mut self, lpn: Lpn, in_t2: bool, t1: usize, from: Option<usize>) {
+        if from.is_some() || t1 < self.c {
+            let list = if in_t2 { B2 } else { B1 };
+            self.ghosts.push_newest(list, lpn);
+        }
+    }
+
+    /// Formats the state that follows the pages of T1 and T2.
+    pub fn text(&self) -> String {
+        let (b1, b2) = (self.ghosts.text(B1), self.ghosts.text(B2));
+        format!("B1[{b1}] B2[{b2}] p={}", self.p)
+    }
+}

@@ -1,0 +1,148 @@
+//! Write-backs ahead of eviction: while a chip is idle, and after a silence of the host.
+
+use super::page::Want;
+use super::view::{with_view, View};
+use crate::buffer::{AnyPolicy, DeviceView, PageId, Policy};
+use crate::device::link::QUIET;
+use crate::device::{Backend, Device};
+use crate::nand::FlashEvent;
+use crate::units::{ChipId, Time};
+
+/// The timer of a policy that writes pages back after a silence of the host.
+#[derive(Clone, Debug)]
+pub(super) struct Quiet {
+    /// The length of the silence; `None` if the policy writes no pages ahead.
+    after: Option<Time>,
+    /// Instant of the last access of the host.
+    last_access: Time,
+    /// Whether the timer is set. It is not changed by further accesses; when it ends, it is set again if necessary.
+    is_set: bool,
+}
+
+impl Quiet {
+    pub fn new(policy: &AnyPolicy) -> Quiet {
+        Quiet {
+            after: policy.ahead_after(),
+            last_access: Time::ZERO,
+            is_set: false,
+        }
+    }
+
+    /// Whether the policy writes pages ahead.
+    pub fn is_used(&self) -> bool {
+        self.after.is_some()
+    }
+
+    /// Replaces the policy. A timer that is set stays set.
+    pub fn exchange(&mut self, policy: &AnyPolicy) {
+        self.after = policy.ahead_after();
+    }
+}
+
+impl<B: Backend> Device<B> {
+    /// Records an access of the host, for a policy that writes pages ahead.
+    #[inline(always)]
+    pub(super) fn note_host_access(&mut self) {
+        if !B::PLAIN {
+            if let Some(after) = self.cache.quiet.after {
+                self.wait_for_silence(after);
+            }
+        }
+    }
+
+    fn wait_for_silence(&mut self, after: Time) {
+        let quiet = &mut self.cache.quiet;
+        quiet.last_access = self.now;
+        if !std::mem::replace(&mut quiet.is_set, true) {
+            let order = self.events.take_order();
+            self.link.pending.set(QUIET, self.now + after, order);
+        }
+    }
+
+    /// Processes the end of the timer. If the host has made an access since the timer was set, sets it again.
+    #[cold]
+    pub(in crate::device) fn host_was_quiet(&mut self) {
+        self.link.pending.clear(QUIET);
+        let quiet = &mut self.cache.quiet;
+        let Some(after) = quiet.after else {
+            quiet.is_set = false;
+            return;
+        };
+        let due = quiet.last_access + after;
+        if due > self.now {
+            let order = self.events.take_order();
+            return self.link.pending.set(QUIET, due, order);
+        }
+        quiet.is_set = false;
+        self.write_ahead();
+    }
+
+    /// Lets the policy choose pages to write back because the chip may be idle.
+    #[inline(always)]
+    pub(in crate::device) fn idle_chip(&mut self, chip: usize) {
+        if B::PLAIN || !(self.cache.uses_idle || self.cache.quiet.is_used()) {
+            return;
+        }
+        if self.backend.is_idle(chip) {
+            self.chip_is_idle(chip);
+        }
+    }
+
+    #[inline(never)]
+    fn chip_is_idle(&mut self, chip: usize) {
+        if self.cache.uses_idle {
+            let chip = ChipId(chip as u16);
+            self.write_back(|policy, view, in_flight, busy| {
+                policy.idle(view, chip, in_flight, busy)
+            });
+        }
+        if self.cache.quiet.is_used() {
+            self.write_ahead();
+        }
+    }
+
+    /// Writes back pages ahead of their eviction, until the policy returns no page.
+    #[inline(never)]
+    fn write_ahead(&mut self) {
+        while self.write_back(|policy, view, in_flight, busy| policy.ahead(view, in_flight, busy)) {
+        }
+    }
+
+    /// Writes back the page that `choose` returns; returns false if it returns none. Evictions take precedence: if
+    /// the limit on write-backs in flight is reached, a further write-back would only wait behind them, and `choose`
+    /// is not called.
+    #[inline(always)]
+    fn write_back(
+        &mut self,
+        choose: impl FnOnce(
+            &mut AnyPolicy,
+            &dyn DeviceView,
+            u32,
+            &dyn Fn(PageId) -> bool,
+        ) -> Option<PageId>,
+    ) -> bool {
+        let depth = self.cache.background;
+        if depth.is_some_and(|depth| self.cache.writing_back >= depth) {
+            return false;
+        }
+        let in_flight = self.cache.active_write_backs;
+        let chosen = with_view!(self, |cache, view| {
+            let pages = &cache.pages;
+            let busy = |page: PageId| {
+                let p = &pages[page.0 as usize];
+                p.is_programming() || p.want != Want::Nothing || !p.is_ready()
+            };
+            choose(&mut cache.room.policy, &view, in_flight, &busy)
+        });
+        let Some(PageId(id)) = chosen else {
+            return false;
+        };
+        let p = self.cache.pages.get_mut(id as usize);
+        let p = p.expect("a policy names pages that it holds");
+        p.want = Want::WriteBack;
+        p.by = FlashEvent::NO_REQUEST;
+        self.cache.active_write_backs += 1;
+        self.pump(id);
+        true
+    }
+}
