@@ -205,9 +205,8 @@ impl Coop {
             Some(0) => self.p = (self.p + (b2 / b1).max(1.0)).min(self.c as f64),
             Some(_) => self.p = (self.p - (b1 / b2).max(1.0)).max(0.0),
             None if self.t[0].len() + self.b[0].len() >= self.c => {
-                if !self.b[0].is_empty() {
-                    self.b[0].remove(0);
-                }
+                let oldest = self.b[0].len().min(1);
+                self.b[0].drain(..oldest);
             }
             None if cached + self.b[0].len() + self.b[1].len() >= 2 * self.c => {
                 self.b[1].remove(0);
