@@ -29,6 +29,8 @@ BURSTS = "zipf:theta=0.8,range=400M,write=0.5,size=8k,on_rate=8k/s,on_length=250
 CLOSED = "zipf:theta=1.2,range=400M,write=0.9,size=16k"
 PACED = "hotcold:hot_access=0.9,hot_space=0.1,write=0.6,size=4k,rate=1k/s"
 DEPTH = "zipf:theta=0.95,range=400M,write=0.7,size=4k"
+#: Group of cells in which all policies share a limit of 8 write-backs in flight. It has a table of its own.
+LIMITED = "8 write-backs in flight"
 #: Traces by the names of their files in the folder of `--traces`.
 TRACES = {
     "cloudphysics": "cloudphysics_vscsi_113k.csv.zst",
@@ -121,6 +123,11 @@ def matrices(traces: Path | None) -> Iterator[Matrix]:
         ("raid0", "gcar-array", {"member.geometry.blocks_per_plane": 32, "buffer.capacity": "32 MiB"}),
     ):
         yield Matrix("arrays", f"array-{name}", device, {"bursts": BURSTS, "paced": PACED}, {}, keys)
+    for device in ("demo", "gcar", "cosmos"):
+        limited = {"buffer.evict": "background", "buffer.background_depth": 8}
+        loads = {"bursts": BURSTS, "paced": PACED}
+        yield Matrix(LIMITED, f"limited-open-{device}", device, loads, {}, limited)
+        yield Matrix(LIMITED, f"limited-closed-{device}", device, {"closed loop": CLOSED}, closed, limited)
     if traces is not None:
         found = {title: str(traces / file) for title, file in TRACES.items() if (traces / file).exists()}
         for device in ("demo", "fit-p5520"):
@@ -195,6 +202,8 @@ def table(head: list[str], rows: list[list[str]]) -> None:
 
 def report(all_cells: list[Cell], policies: list[str]) -> None:
     """Print all tables."""
+    limited = [cell for cell in all_cells if cell.group == LIMITED]
+    all_cells = [cell for cell in all_cells if cell.group != LIMITED]
     print(f"{len(all_cells)} cells\n")
     others = [policy for policy in policies if policy != "coop"]
 
@@ -232,9 +241,16 @@ def report(all_cells: list[Cell], policies: list[str]) -> None:
     table(["cell", "change of the mean", "best policy"], worse)
 
     print("Change of the mean relative to LRU by cell:\n")
+    by_cell(all_cells, policies)
+    print(f"The same with at most {LIMITED} under each policy:\n")
+    by_cell(limited, policies)
+
+
+def by_cell(cells: list[Cell], policies: list[str]) -> None:
+    """Print the change of the mean response time of each cell."""
     rows = [
         [c.title, *(percent(fmean(c.logs(p, "lru", "all_mean_us"))) for p in policies if p != "lru")]
-        for c in all_cells
+        for c in cells
     ]
     table(["cell", *(p for p in policies if p != "lru")], rows)
 
