@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
@@ -219,7 +219,10 @@ def report(all_cells: list[Cell], policies: list[str]) -> None:
         return percent(fmean(logs)) if logs else "-"
 
     groups = list(dict.fromkeys(cell.group for cell in all_cells))
-    of_group: Callable[[str], list[Cell]] = lambda name: [c for c in all_cells if c.group == name]  # noqa: E731
+
+    def of_group(name: str) -> list[Cell]:
+        return [cell for cell in all_cells if cell.group == name]
+
     for figure, title in FIGURES.items():
         print(f"Change of {title} relative to LRU, mean over the cells of a group:\n")
         rows = [
