@@ -250,6 +250,9 @@ fn pages_are_written_ahead_after_a_silence() {
         assert_eq!(written(&ssd), 0, "the silence is too short");
         ssd.advance(start + Time::from_us(1008));
         assert_eq!(written(&ssd), at_once, "depth {depth}");
+        // No page is chosen that could only wait for the depth.
+        let chosen = ssd.flash_report().policy_counters;
+        assert_eq!(chosen, [("coop_written_ahead".to_owned(), at_once)]);
         while ssd.step() {}
         assert_eq!(written(&ssd), 8, "depth {depth}");
         assert_eq!(ssd.flash_report().dirty_pages, 0);

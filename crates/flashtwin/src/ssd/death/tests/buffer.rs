@@ -194,6 +194,7 @@ fn unwritten_sectors_of_a_lost_page_are_never_read() {
             ("buffer.policy", "co-active"),
             ("buffer.read_cache", "0.25"),
         ],
+        &[("buffer.policy", "coop"), ("buffer.quiet_us", "100")],
     ]
     .iter()
     .enumerate()

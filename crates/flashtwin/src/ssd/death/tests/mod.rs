@@ -105,7 +105,7 @@ fn lost(ssd: &mut Ssd, die: u32) -> Vec<u64> {
     lost
 }
 
-const DEVICES: [&[(&str, &str)]; 12] = [
+const DEVICES: [&[(&str, &str)]; 13] = [
     &[("buffer", "none")],
     &[
         ("buffer", "none"),
@@ -137,6 +137,7 @@ const DEVICES: [&[(&str, &str)]; 12] = [
         ("buffer.policy", "co-active"),
         ("buffer.power_loss_protection", "true"),
     ],
+    &[("buffer.policy", "coop"), ("buffer.quiet_us", "100")],
 ];
 
 #[test]
