@@ -249,8 +249,10 @@ def test_400_clients_in_a_group_of_2000_threads(tmp_path, pids_group):
     with started(*command, "--socket", path, stdout=subprocess.PIPE) as process:
         process.stdout.readline()
         reasons = crowd(path, 400, forks=100)
-        assert int((pids_group / "pids.current").read_text()) < 1200
-        settled(int((pids_group / "cgroup.procs").read_text().split()[-1]), 10)
+        current = pids_group / "pids.current"
+        assert int(current.read_text()) < 1200
+        # A connection counts until its thread ends.
+        wait_for(lambda: int(current.read_text()) <= 20)
         works(path)
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=60)
