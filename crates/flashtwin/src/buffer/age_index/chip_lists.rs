@@ -314,6 +314,12 @@ impl ChipLists {
         &self.classes[class].heads
     }
 
+    /// Returns the lists of a class that have pages, as bits.
+    #[inline]
+    pub fn filled(&self, class: usize) -> &[u64] {
+        &self.classes[class].filled
+    }
+
     /// Marks a list as changed for [`ChipLists::take_changed`], although the list has the same pages.
     #[inline]
     pub fn mark_changed(&mut self, class: usize, list: usize) {

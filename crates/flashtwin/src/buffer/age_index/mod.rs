@@ -219,6 +219,12 @@ impl<const N: usize> AgeIndex<N> {
         self.lists.heads(class)
     }
 
+    /// Returns the lists of [`AgeIndex::heads`] that have pages, as bits.
+    #[inline]
+    pub fn filled(&self, class: usize) -> &[u64] {
+        self.lists.filled(class)
+    }
+
     /// Marks a list of [`AgeIndex::heads`] as changed for [`AgeIndex::take_changed`], although the list has the same
     /// pages.
     #[inline]

@@ -24,6 +24,7 @@ use crate::buffer::cost_order::{CostOrder, QueueTimes};
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make};
 use crate::buffer::policy::{page_text, Access, DeviceView, Eviction, Policy, Skip};
 use crate::buffer::{PageId, Setup};
+use crate::chips::ChipChanges;
 use crate::component::{parameters, source, Kind, Pages, Provenance};
 use crate::memory::reach;
 use crate::units::{ChipId, Time};
@@ -127,6 +128,73 @@ struct Use {
     written_often: bool,
 }
 
+/// Chips that may be idle, as bits. A chip whose work changes is added; a search removes the chips that it finds busy.
+/// Each change of a chip is therefore examined once, not in every search.
+#[derive(Clone, Debug, Default)]
+struct IdleChips {
+    words: Vec<u64>,
+    /// Number of changes of the device ([`ChipChanges`]) that are included; `None` before the first update.
+    seen: Option<u64>,
+}
+
+impl IdleChips {
+    fn new(lists: usize) -> IdleChips {
+        IdleChips {
+            words: vec![u64::MAX; lists.div_ceil(64)],
+            seen: None,
+        }
+    }
+
+    /// Adds the chips whose work has changed since the last call. Without a record of changes, adds all chips.
+    #[inline]
+    fn follow(&mut self, changes: Option<&ChipChanges>) {
+        let changed = changes.and_then(|changes| changes.since(self.seen?));
+        match changed {
+            Some(chips) => chips.for_each(|chip| {
+                self.words[chip.0 as usize / 64] |= 1 << (chip.0 % 64);
+            }),
+            None => self.words.fill(u64::MAX),
+        }
+        self.seen = changes.map(ChipChanges::count);
+    }
+
+    /// Returns the first chip from `start` on, then from 0 on, that may be idle and is in one of two sets of chips, and
+    /// for which `take` returns a value, with this value. `take` returns `Err` for a chip that is busy.
+    #[inline]
+    fn find<T>(
+        &mut self,
+        start: u16,
+        sets: [&[u64]; 2],
+        mut take: impl FnMut(u16) -> Result<Option<T>, Busy>,
+    ) -> Option<(u16, T)> {
+        let (first, before) = (start as usize / 64, (1 << (start % 64)) - 1);
+        let words = self.words.len();
+        for round in 0..=words {
+            let i = (first + round) % words;
+            let mut open = self.words[i] & (sets[0][i] | sets[1][i]);
+            match round {
+                0 => open &= !before,
+                _ if round == words => open &= before,
+                _ => {}
+            }
+            while open != 0 {
+                let bit = open.trailing_zeros();
+                open &= open - 1;
+                let chip = (i * 64) as u16 + bit as u16;
+                match take(chip) {
+                    Ok(Some(found)) => return Some((chip, found)),
+                    Ok(None) => {}
+                    Err(Busy) => self.words[i] &= !(1 << bit),
+                }
+            }
+        }
+        None
+    }
+}
+
+/// The chip has work.
+struct Busy;
+
 /// ARC's order with eviction costs and write-back ahead of eviction.
 #[derive(Clone, Debug)]
 pub struct Coop {
@@ -153,6 +221,8 @@ pub struct Coop {
     row_pages: u32,
     /// Number of pages that the present batch still lacks (dynamic placement).
     missing: u32,
+    /// Chips that may be idle (static placement).
+    idle: IdleChips,
     /// Chip at which the search for an idle chip starts.
     next_chip: u16,
     written_ahead: u64,
@@ -189,6 +259,7 @@ impl Coop {
             cooled: parameters.cooled.0.into(),
             row_pages: programs.row_pages.max(1),
             missing: 0,
+            idle: IdleChips::new(lists),
             next_chip: 0,
             written_ahead: 0,
         }
@@ -380,6 +451,41 @@ impl Coop {
         next(T1).or_else(|| next(T2).filter(|&page| self.has_cooled(page)))
     }
 
+    /// Returns the next idle chip that has a candidate, and the candidate (static placement).
+    fn ahead_on_any(
+        &mut self,
+        device: &dyn DeviceView,
+        chips: u16,
+        busy: &dyn Fn(PageId) -> bool,
+    ) -> Option<(u16, PageId)> {
+        let mut idle = std::mem::take(&mut self.idle);
+        idle.follow(device.time_changes());
+        let sets = [T1, T2].map(|list| self.order.filled(class(list, ONCE)));
+        let found = idle.find(self.next_chip, sets, |chip| match chip {
+            // The list of pages without a chip.
+            _ if chip >= chips => Ok(None),
+            _ if !device.chip_idle(ChipId(chip)) => Err(Busy),
+            _ => Ok(self.ahead_on(chip.into(), busy)),
+        });
+        self.idle = idle;
+        found
+    }
+
+    /// Returns the chip and the page as `ahead_on_any` does. Examines each chip.
+    fn ahead_on_any_of_all(
+        &self,
+        device: &dyn DeviceView,
+        chips: u16,
+        busy: &dyn Fn(PageId) -> bool,
+    ) -> Option<(u16, PageId)> {
+        let mut chips = (0..chips).map(|i| (self.next_chip + i) % chips);
+        chips.find_map(|chip| {
+            let idle = device.chip_idle(ChipId(chip));
+            let page = idle.then(|| self.ahead_on(chip.into(), busy)).flatten();
+            page.map(|page| (chip, page))
+        })
+    }
+
     /// Returns candidates, those of T1 first, each list from the least recent (dynamic placement).
     fn candidates<'a>(
         &'a self,
@@ -485,12 +591,13 @@ impl Policy for Coop {
                 if !is_quiet && self.clean + free >= self.clean_min {
                     return None;
                 }
-                let mut search = (0..chips).map(|i| (self.next_chip + i) % chips);
-                let (chip, page) = search.find_map(|chip| {
-                    let idle = device.chip_idle(ChipId(chip));
-                    let page = idle.then(|| self.ahead_on(chip.into(), busy)).flatten();
-                    page.map(|page| (chip, page))
-                })?;
+                let found = self.ahead_on_any(device, chips, busy);
+                debug_assert_eq!(
+                    found,
+                    self.ahead_on_any_of_all(device, chips, busy),
+                    "the chips that may be idle lack an idle chip"
+                );
+                let (chip, page) = found?;
                 self.next_chip = (chip + 1) % chips;
                 page
             }
