@@ -221,8 +221,8 @@ impl Policy for S3Fifo {
             true => self.search_main(device, skip, out),
             false => None,
         };
-        // The first search of M or S may fail: all pages of S may have moved to M, or `skip` may exclude all pages of
-        // M.
+        // The first search may fail for two reasons: all pages of S may have moved to M, or `skip` may exclude all
+        // pages of M. The other queue is then searched.
         let found = found
             .or_else(|| self.search_small(device, skip, out))
             .or_else(|| self.search_main(device, skip, out));
