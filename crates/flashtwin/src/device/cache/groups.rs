@@ -111,7 +111,7 @@ impl<B: Backend> Device<B> {
         };
         for i in 0..count as usize {
             // If the group becomes complete during the loop, its pages are programmed and may be released. The loop
-            // then ends.
+            // must then end.
             let Some(&id) = self.cache.groups[group as usize].pages.get(i) else {
                 break;
             };
