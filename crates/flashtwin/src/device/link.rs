@@ -280,7 +280,7 @@ impl<B: Backend> Device<B> {
         self.hand_on_bus();
     }
 
-    /// Calls `work` as `without_bus` does, but in an event of the flash, in which no other work of the link can be
+    /// Calls `work` as `without_bus` does, in an event of the flash. During such an event, no other work of the link is
     /// running.
     #[inline(always)]
     pub(super) fn without_bus_in_event(&mut self, work: impl FnOnce(&mut Device<B>)) {

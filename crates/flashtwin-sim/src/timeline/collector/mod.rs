@@ -1,5 +1,5 @@
-//! Converts the logs of a device to slices. Finds for each end the beginning that belongs to it, and for each slice the
-//! request that caused it. The module `array` converts an array's own log.
+//! Converts the logs of a device to slices. For each end of an operation, finds its beginning. For each slice, finds
+//! the request that caused it. The module `array` converts an array's own log.
 
 mod array;
 
