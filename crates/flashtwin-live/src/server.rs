@@ -582,9 +582,9 @@ impl Server {
         Some((path, self.report()))
     }
 
-    /// Stops the server. Writes the data to disk, the state of the flash to a file beside them, the last report, and
-    /// the remaining recorded requests. All these steps are executed even if one fails or panics. No call may be in
-    /// flight ([`Server::drain`]).
+    /// Stops the server. If the data are in a file, writes them to disk, and the state of the flash to a file beside
+    /// them. Then writes the last report and the remaining recorded requests. A step is executed even if an earlier one
+    /// fails or panics. No call may be in flight ([`Server::drain`]).
     ///
     /// # Errors
     /// Returns the first error of these steps.
