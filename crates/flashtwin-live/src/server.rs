@@ -147,7 +147,7 @@ fn write_twice(path: &Path, text: &str) -> io::Result<()> {
     file.set_len(twice.len() as u64)
 }
 
-/// Runs a step of the stop. A panic in it becomes an error, so that the other steps still run.
+/// Runs a step of the stop. If the step panics, returns an error, so that the other steps still run.
 fn unbroken<T>(otherwise: &str, what: impl FnOnce() -> T) -> Result<T, LiveError> {
     catch_unwind(AssertUnwindSafe(what)).map_err(|_| {
         LiveError::Setting(format!(

@@ -742,8 +742,8 @@ impl<S: Drivable> Driver<'_, S> {
         is_one
     }
 
-    /// Completes all requests in flight. A rebuild is completed, too, unless the run is stopped. Returns true if the
-    /// run was stopped.
+    /// Completes all requests in flight and any rebuild. A stop ends the rebuild, but the requests still complete.
+    /// Returns true if the run was stopped.
     fn finish(&mut self) -> Result<bool, SimError> {
         let mut steps = 0;
         while self.step() {

@@ -149,8 +149,8 @@ pub(crate) mod sealed {
         }
         /// Starts or stops the record of the units whose load or drain time changes.
         fn follow_times(&mut self, _on: bool) {}
-        /// Returns the record of the units whose load, or whose drain time as printed, has changed. `None` if there
-        /// is no record.
+        /// Returns the record of the units whose load, or whose drain time without `exact`, has changed. Returns `None`
+        /// if there is no record.
         #[inline]
         fn time_changes(&self) -> Option<&ChipChanges> {
             None

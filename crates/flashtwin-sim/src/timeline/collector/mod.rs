@@ -20,7 +20,8 @@ pub(super) struct Collector {
     from: Time,
     /// Time after which no slice begins.
     pub until: Time,
-    /// Number of the device's requests before the run. Shown numbers are those of the run: device number minus this.
+    /// Number of requests that the device received before the run. The timeline subtracts it from the numbers of
+    /// requests.
     ahead: u32,
     open: HashMap<Track, u32>,
     /// For each track with a suspended operation, the slice of this operation.

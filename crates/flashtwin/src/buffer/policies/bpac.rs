@@ -194,7 +194,7 @@ impl Bpac {
         }
     }
 
-    /// Whether an access counts as a write: a write does, and with `cache_reads` a read does, too.
+    /// Whether an access counts as a write. With `cache_reads`, all accesses do; otherwise only writes do.
     #[inline]
     fn counts(&self, access: &Access) -> bool {
         access.write || self.cache_reads

@@ -1,9 +1,9 @@
 //! GCaR: a filter over the victim search of any base policy (GCaR Algorithms 1, 2).
 //!
 //! The victim is the base policy's first choice among the pages whose chip is not in GC. If every cached page is on a
-//! chip in GC, the victim is the base policy's unfiltered choice (fallback `base`, D-11). Such fallbacks are counted.
-//! The base policy handles hits and insertions. The filter stores nothing per page: it reads the states of the chips
-//! when a victim is needed (GCaR section 3.3).
+//! chip in GC, the victim is the base policy's unfiltered choice (D-11). The policy counts how often this happens. The
+//! base policy handles hits and insertions. The filter stores nothing per page: it reads the states of the chips when a
+//! victim is needed (GCaR section 3.3).
 
 use std::collections::{hash_map, HashMap};
 use std::num::NonZeroU32;
@@ -361,7 +361,8 @@ impl<P: Policy> Gcar<P> {
         found
     }
 
-    /// If there is a single victim, evicts the other dirty pages of its stripe together with it, in ascending order.
+    /// If the eviction has a single victim, evicts the other dirty pages of the victim's stripe together with it. The
+    /// pages are in ascending order.
     fn evict_stripe(&mut self, device: &dyn DeviceView, out: &mut Eviction) {
         let Some(stripes) = &mut self.stripes else {
             return;

@@ -111,8 +111,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Records the placement that the host requests for the page with this write, in place of that of an earlier
-    /// write.
+    /// Records the placement that the host requests for the page with this write. It replaces the placement of an
+    /// earlier write.
     #[inline(always)]
     pub(super) fn note_asked(&mut self, request: ReqId, id: u32) {
         if !B::PLAIN && !self.cache.asked.is_empty() {

@@ -1,10 +1,10 @@
 //! Slots under a policy whose blocks occupy the room of all their pages (`room = "whole"`, D-209).
 //!
-//! An open block *claims* a slot for each of its pages. Free slots are granted to claims in the order in which the
-//! claims were made, and the pages of a block use the slots of its claim. When the block is evicted, each page returns
-//! its slot at the end of its write-back. The last page also returns the slots that no page used. A block that is
-//! opened for an eviction thus receives its slots one by one, as the write-backs of that eviction complete. Evictions
-//! of single pages pass on their slots in the same way (D-41).
+//! An open block *claims* a slot for each of its N pages, cached or not. Free slots are granted to claims in the order
+//! in which the claims were made, and the pages of a block use the slots of its claim. When the block is evicted, each
+//! page returns its slot at the end of its write-back. The last page also returns the slots that no page used. A block
+//! that is opened for an eviction thus receives its slots one by one, as the write-backs of that eviction complete.
+//! Evictions of single pages pass on their slots in the same way (D-41).
 //!
 //! Pages outside blocks (those of BPAC's page list) claim one slot each. While write-backs are running, these pages do
 //! not receive the slots that the policy reserves for its blocks.

@@ -34,8 +34,8 @@ impl<B: Backend> Device<B> {
                 lpn: p.lpn,
                 write: dirty,
                 dirty,
-                // Each number is larger than the number of any host request. The largest number is that of the access
-                // for which victims were requested.
+                // Each number is larger than the number of any host request. The number `u64::MAX` itself is not used,
+                // because the access for which the victims were requested has it.
                 request: u64::MAX - number,
                 request_pages: 1,
             };
