@@ -94,8 +94,8 @@ impl Pages {
         }
     }
 
-    /// Checks that the change of the number of free pages since the start equals the pages erased minus those programmed
-    /// or skipped.
+    /// Checks the change of the number of free pages since the start. It must equal the number of pages erased minus
+    /// the numbers of pages programmed and skipped.
     fn balance(self, drive: &Ssd) -> Result<(), String> {
         let now = Pages::of(drive);
         let report = drive.flash_report_without_wear();
