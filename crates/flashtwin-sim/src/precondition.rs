@@ -29,8 +29,8 @@ pub enum Precondition {
     },
     /// The steady state of random writing, set directly without writing.
     Steady,
-    /// For devices that write by units. Every page is written in order, and then the load of the run is written with
-    /// its placement ids.
+    /// Every page is written in order, and then the load of the run is written with its placement ids. Only for devices
+    /// that write by units.
     Load {
         /// Number of writes, as a multiple of the exported pages; `None`: until write amplification is level.
         times: Option<f64>,

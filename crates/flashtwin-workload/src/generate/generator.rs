@@ -12,8 +12,8 @@ use crate::Workload;
 
 /// Number of requests returned at a time.
 pub(super) const BATCH: u64 = 512;
-/// Number of failed attempts to draw a request that fits into the range. After as many, the spec is rejected as
-/// impossible.
+/// Number of failed attempts to draw a request that fits into the range. After this number of attempts, the spec is
+/// rejected as impossible.
 pub(super) const REDRAWS_MAX: u32 = 100_000;
 
 /// Random streams, one for each property of requests.

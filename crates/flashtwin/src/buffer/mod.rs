@@ -137,8 +137,8 @@ impl Blocking {
         (block * self.chips.by() + chip, offset)
     }
 
-    /// Returns the logical page at an offset of a logical block, which may be beyond the capacity of the device; `None`
-    /// if its number does not fit in 32 bits.
+    /// Returns the logical page at an offset of a logical block. The page may be beyond the capacity of the device.
+    /// Returns `None` if its number does not fit in 32 bits.
     pub fn page_of_block(&self, block: u32, offset: u32) -> Option<Lpn> {
         let n = u64::from(self.pages.by());
         let (block, offset) = (u64::from(block), u64::from(offset));

@@ -26,8 +26,8 @@ pub trait DeviceView {
     fn dirty(&self, page: PageId) -> bool;
     /// Returns the logical page that is cached as `page`.
     fn lpn(&self, page: PageId) -> Lpn;
-    /// Returns the chip of the page's flash copy. If the page has no copy: with static placement, the chip to which
-    /// it will be written, otherwise `None`.
+    /// Returns the chip of the page's flash copy. If the page has no copy, returns the chip to which it will be written
+    /// with static placement, and `None` with dynamic placement.
     fn chip(&self, page: PageId) -> Option<ChipId>;
     /// Whether the page cannot be evicted because it is in flight (D-36): it has no slot yet, or its data are still
     /// being read. In the buffer without time no page is in flight.

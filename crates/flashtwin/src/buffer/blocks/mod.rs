@@ -189,8 +189,8 @@ impl<T: Default> BlockTable<T> {
         &self.setup
     }
 
-    /// Returns the logical page at an offset of a block, which may be beyond the capacity of the device; `None` if its
-    /// number does not fit in 32 bits.
+    /// Returns the logical page at an offset of a block. The page may be beyond the capacity of the device. Returns
+    /// `None` if its number does not fit in 32 bits.
     pub fn page_of_block(&self, block: u32, offset: u32) -> Option<Lpn> {
         self.blocking.page_of_block(block, offset)
     }

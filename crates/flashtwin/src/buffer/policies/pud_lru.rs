@@ -88,8 +88,8 @@ fn least_of(heap: usize) -> u32 {
     }
 }
 
-/// Number of units in 1. It is the least common multiple of 1 to 46, so 1 / f is a whole number of units for f up to
-/// 46. The least common multiple of 1 to 47 does not fit into 64 bits.
+/// Number of units into which 1 is divided: the least common multiple of 1 to 46. Thus 1 / f is a whole number of units
+/// for f up to 46. The least common multiple of 1 to 47 does not fit into 64 bits.
 const UNIT: u64 = 9_419_588_158_802_421_600;
 
 /// Returns 1 / f in units.
