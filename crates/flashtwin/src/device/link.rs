@@ -438,7 +438,6 @@ mod tests {
     /// Submits reads and writes of one page at the same instant, to a device without a buffer. Returns the instants of
     /// their completions, in nanoseconds. In the device, a read of a page that was never written takes no time, and a
     /// write takes 200 us.
-    /// write takes 200 us.
     fn ends(kind: &str, ops: &[Op]) -> Vec<(Op, u64)> {
         let overrides = [
             ("buffer", "none"),

@@ -11,12 +11,13 @@
 //!
 //! Merge-on-flush: the read cache may hold clean pages of the victim block. They are written together with the victim
 //! if the victim has more dirty pages than there are such clean pages.
-//! read cache are written together with it, if the victim block has more dirty pages than there are such clean pages.
+//!
 //! ```text
 //! PR  20 - 16 - 8 - 0            most recent ... least recent
 //! BR  B3 pop2 - B1 pop2          most popular ... victim
 //! RC  6                          read cache, LRU, managed by the buffer
 //! ```
+//!
 //! THR changes as follows (D-20). It starts at 2. It doubles each time BR has grown and takes more than theta of the
 //! write buffer, to at most N, the number of pages of a block. It halves each time an eviction finds BR empty, to at
 //! least `threshold_floor`. After a halving, PR may have blocks with THR or more pages. Such a block moves to BR when

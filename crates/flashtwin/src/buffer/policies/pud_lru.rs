@@ -20,6 +20,7 @@
 //! 3 pages   f 3: B8 B1     f 4, 5 .. 7: -     f 8..9: B2      from 8 on four heaps an octave
 //! 2 pages   f 2: B7        f 3: B9 B4                         victim: B8 if its PUD is above the mean
 //! ```
+//!
 //! A write does not move a block to another room or heap. Since f only grows, the PUD computed from the least f of a
 //! heap may be too large, but never too small. A search that reaches a block moves the block to the room or heap where
 //! it belongs. An upper bound of the PUDs is also stored for each number of pages, so that a search skips all heaps
