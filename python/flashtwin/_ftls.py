@@ -90,8 +90,8 @@ def trace_ftl(
 
     Args:
         name: one of `ftls()`.
-        accesses: tokens such as "0 4x3 R5 T3 F": write page 0, write pages 4 to 6, read page 5, trim page 3,
-            write the changed part of the map to flash.
+        accesses: tokens such as "0 4x3 R5 T3 F". "0" writes page 0, "4x3" writes pages 4 to 6, "R5" reads
+            page 5, "T3" trims page 3, and "F" writes the changed part of the map to flash.
         set: parameters, as in {"rw_log_blocks": 2}.
         blocks: blocks of the chip.
         pages_per_block: pages per erase block.

@@ -114,10 +114,10 @@ def trace_policy(
     Args:
         policy: as for `run`. The state of a class of the user is the result of its method `state`. Without
             that method, the state is the pages in the policy, the page inserted last first.
-        accesses: tokens such as "W1 R2 W4x3 trim1 gc+0 gc-0 drain0=500 idle0 t+100". In order, they mean:
-            write page 1; read page 2; write pages 4 to 6 in one request; trim page 1; chip 0 begins a
-            collection; chip 0 ends a collection; the work of chip 0 will take 500 us; chip 0 is idle; 100 ms
-            pass.
+        accesses: tokens such as "W1 R2 W4x3 trim1". "W1" writes page 1, "R2" reads page 2, "W4x3" writes
+            pages 4 to 6 in one request, and "trim1" trims page 1. With "gc+0" chip 0 begins a collection,
+            with "gc-0" it ends one. With "drain0=500" the work of chip 0 takes another 500 us, with "idle0"
+            chip 0 is idle, and with "t+100" 100 ms pass.
         capacity: pages of the buffer.
         set: parameters, as in {"window": 2}.
         chips: number of chips over which the pages are striped.

@@ -92,8 +92,9 @@ class Result:
     def breakdown(self) -> dict[str, float]:
         """Return the parts of the mean response time of reads and writes, in microseconds; they sum to it.
 
-        docs/guide.md lists the parts. Those that begin with `slot_` sum to the wait for a buffer slot. Each
-        is the time that the operation that freed the slot waited for one cause.
+        docs/guide.md lists the parts. Those that begin with `slot_` sum to the wait for a buffer slot.
+        `slot_order` is the wait before the operation that freed the slot was queued. The others are the parts
+        of this operation.
         """
         return dict(self.summary["all"]["parts_us"])
 

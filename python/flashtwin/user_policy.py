@@ -38,7 +38,8 @@ class Policy(ABC):
     An `Access` has `lpn` (the logical page), `write`, `dirty` (whether the page differs from flash after the
     access), `request` (number of the host request, the same for all its pages) and `request_pages`.
 
-    Calls: for a hit, `hit`; for a miss, first `evict` if the buffer is full, then `insert`.
+    On a hit, the device calls `hit`. On a miss, it calls `insert`, and before that `evict` if the buffer is
+    full.
 
     Attributes:
         capacity: size of the buffer in pages; set before the first call.
@@ -67,8 +68,8 @@ class Policy(ABC):
     def evict(self, incoming: Access) -> SupportsIndex | Sequence[SupportsIndex]:
         """Evict one or several pages to make room for another page, and return them.
 
-        A page in flight cannot be evicted. If one is returned, the device calls `evict` again for another
-        page. When the data of the first page have arrived, the device inserts it again.
+        A page in flight cannot be evicted. If such a page is returned, the device calls `evict` again for
+        another page. When the page is no longer in flight, the device inserts it into the policy again.
         """
 
     @abstractmethod
@@ -81,9 +82,10 @@ class Policy(ABC):
     def ahead(self, in_flight: int) -> SupportsIndex | None:
         """Return a dirty page to write back before it is evicted, or None.
 
-        The page stays in the buffer, and `cleaned` is called when it has been written. If a class has this
-        method, it is called until it returns None, whenever a chip becomes idle and when the host has made no
-        access for `ahead_after_us`. `in_flight` is the number of such write-backs in progress.
+        The page stays in the buffer, and `cleaned` is called when it has been written. The device calls this
+        method whenever a chip becomes idle, and when the host has made no access for `ahead_after_us`. Each
+        time it calls until the method returns None. `in_flight` is the number of such write-backs in
+        progress.
         """
         raise NotImplementedError
 

@@ -102,8 +102,8 @@ impl Clock {
         self.dilation.wall_ns(time.saturating_sub(self.at_start()))
     }
 
-    /// Advances the device time to `time` if it is not that late yet. The caller has run the device ahead of the wall
-    /// clock. All later device times are shifted by the difference, so that no caller waits until the wall clock
+    /// Advances the device time to `time`, unless it is later already. Called when the device has run ahead of the wall
+    /// clock. All later device times are shifted by the difference. Otherwise callers would wait until the wall clock
     /// reaches `time`.
     pub fn skip_to(&self, time: Time) {
         let now = Time(
@@ -115,8 +115,8 @@ impl Clock {
         self.at_start.store(at_start.0, Ordering::Relaxed);
     }
 
-    /// Returns `at_start`. A thread that changes the value holds the device lock, and so does a thread that must read
-    /// the latest value.
+    /// Returns `at_start`. A thread must hold the device lock to change the value, or to be sure to read the latest
+    /// value.
     fn at_start(&self) -> Time {
         Time(self.at_start.load(Ordering::Relaxed))
     }

@@ -1,5 +1,5 @@
 //! The calls in flight on the device, without clock and threads. A call is submitted at an instant of device time. It
-//! is returned exactly once, when the device has run up to the completion of the call or beyond.
+//! is returned exactly once: when the device has run to the completion of the call or further.
 
 use std::sync::Arc;
 

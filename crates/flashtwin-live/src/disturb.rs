@@ -1,5 +1,5 @@
 //! Injected disturbances: longer response times and failed reads. They are applied between the device and the driver.
-//! Clients are affected by them, the model is not, and the device's own report does not contain them.
+//! Clients notice them, but they change neither the model nor the device's own report.
 
 use std::collections::VecDeque;
 use std::path::Path;

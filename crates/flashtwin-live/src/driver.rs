@@ -1,10 +1,11 @@
 //! A device in real time. The calling thread runs the device until now and submits its request. Unless the request
 //! completes immediately, the thread waits (module `wait`). Most waiting threads poll the clock, and run the device
-//! when its next event is due. While no thread polls, a background thread, the pacer, does this work: it sleeps until
-//! shortly before the next event, spins until the event is due, runs the device, and wakes the waiters whose calls have
-//! completed.
+//! when its next event is due. While no thread polls, a background thread, the pacer, runs the device. The pacer sleeps
+//! until shortly before the next event, spins until the event is due, runs the device, and wakes the waiters whose
+//! calls have completed.
 //!
-//! Device time never passes the wall clock, so the device is never ahead of a call that arrives.
+//! Device time never passes the wall clock, so the device is never ahead of a call that arrives. A power loss is the
+//! exception: the device runs on, and the clock is then advanced ([`Clock::skip_to`]).
 
 mod core_affinity;
 mod cpu_latency_hint;
@@ -38,7 +39,7 @@ struct Inner {
     /// Buffer for completed calls, reused.
     finished: Finished,
     stopping: bool,
-    /// Keeps contents that writes replace, which a power loss may restore. The device's programs are passed on to it.
+    /// Keeps contents that writes replace, which a power loss may restore. Is notified of the device's programs.
     undo: Arc<Undo>,
 }
 

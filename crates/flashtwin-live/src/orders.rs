@@ -43,8 +43,8 @@ pub trait Orders {
     /// # Errors
     /// Fails as [`Orders::may_set_gc`] does.
     fn set_gc(&mut self, settings: &[(&str, &str)]) -> Result<(), LiveError>;
-    /// Sets the GC settings to `start`, which [`Orders::gc_settings`] returned before; the state of the flash is saved for
-    /// a device with these.
+    /// Sets the GC settings back to `start`, which [`Orders::gc_settings`] returned when the server started. Called
+    /// before the state of the flash is saved, because that state must fit the device as it was started.
     ///
     /// # Errors
     /// Fails as [`Orders::may_set_gc`] does.
@@ -63,8 +63,8 @@ pub trait Orders {
         }
         self.set_gc(&settings)
     }
-    /// Changes GC settings and keys of the buffer's policy, and returns all that can change with their values. A new
-    /// policy of that kind replaces the present one, as by [`Orders::set_policy`], if keys of the policy are given.
+    /// Changes GC settings and keys of the buffer's policy, and returns all keys that can change, with their values. If
+    /// keys of the policy are given, a new policy with the same name replaces the present one ([`Orders::set_policy`]).
     ///
     /// # Errors
     /// Fails if a key cannot change, or if a value is wrong; nothing is changed then.
@@ -94,7 +94,7 @@ pub trait Orders {
     }
 }
 
-/// LiveKeys that can change while a device runs, and their values in TOML.
+/// Keys that can change while a device runs, and their values in TOML.
 pub type LiveKeys = Vec<(&'static str, String)>;
 
 impl Orders for Ssd {

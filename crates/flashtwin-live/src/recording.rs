@@ -1,8 +1,9 @@
 //! The recording of a device's requests: a trace in our own text form, in device time.
 //!
-//! Adding a request appends a line in memory. Lines are written to the file together with the report, and only whole
-//! lines, so that the file of a killed server can be read to its end. If the file system is full, lines stay in memory
-//! until the next attempt. If the memory for lines is full, further requests are only counted as missing.
+//! Adding a request appends a line in memory. The lines are written to the file together with the report. Only whole
+//! lines are written, so that the file of a killed server can be read to its end. If the file system is full, lines
+//! stay in memory until the next attempt. If the memory for lines is full, further requests are only counted as
+//! missing.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;

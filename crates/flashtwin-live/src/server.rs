@@ -147,7 +147,7 @@ fn write_twice(path: &Path, text: &str) -> io::Result<()> {
     file.set_len(twice.len() as u64)
 }
 
-/// Runs a step of the stop. A panic in it becomes an error, so that the other steps still run.
+/// Runs a step of the stop. If the step panics, returns an error, so that the other steps still run.
 fn unbroken<T>(otherwise: &str, what: impl FnOnce() -> T) -> Result<T, LiveError> {
     catch_unwind(AssertUnwindSafe(what)).map_err(|_| {
         LiveError::Setting(format!(
@@ -582,9 +582,9 @@ impl Server {
         Some((path, self.report()))
     }
 
-    /// Stops the server. Writes the data to disk, the state of the flash to a file beside them, the last report, and
-    /// the remaining recorded requests. All these steps are executed even if one fails or panics. No call may be in
-    /// flight ([`Server::drain`]).
+    /// Stops the server. If the data are in a file, writes them to disk, and the state of the flash to a file beside
+    /// them. Then writes the last report and the remaining recorded requests. A step is executed even if an earlier one
+    /// fails or panics. No call may be in flight ([`Server::drain`]).
     ///
     /// # Errors
     /// Returns the first error of these steps.

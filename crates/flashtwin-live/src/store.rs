@@ -1,8 +1,8 @@
 //! The data of the device: a sparse file in memory or on disk, or no data at all.
 //!
-//! A store in memory is a file without a name. The kernel copies data in and out of it. Therefore, clients that write
-//! to the same bytes at the same time race only for these bytes. A host without free memory returns an error instead of
-//! sending a signal. Only written data take memory or disk space; trimming releases it.
+//! A store in memory is a file without a name. The kernel copies data in and out of it. This has two advantages.
+//! Clients that write to the same bytes at the same time race only for these bytes. A host without free memory returns
+//! an error instead of sending a signal. Only written data take memory or disk space, and trimming releases it.
 //!
 //! No data are forced to disk before [`Store::sync`]. The model decides which data the emulated device would lose in a
 //! power loss. A crash of the machine is not emulated (D-127).

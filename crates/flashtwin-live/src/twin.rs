@@ -50,8 +50,8 @@ pub trait Twin: Send {
     fn flash_report(&self) -> FlashReport;
     /// Returns the event after which a write is safe from a power loss.
     fn durable(&self) -> Durable;
-    /// Passes the program notifications since the last call to `each`. There are none for pages that a power loss
-    /// cannot affect.
+    /// Passes the program notifications since the last call to `each`. Programs of pages that a power loss cannot
+    /// affect are not reported.
     fn take_programs(&mut self, each: &mut dyn FnMut(PageProgram));
     /// Simulates a power loss and returns the lost pages; `None` if the flash does not become idle.
     fn cut_power(&mut self) -> Option<PowerCut>;

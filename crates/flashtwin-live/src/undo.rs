@@ -1,9 +1,9 @@
 //! Contents to restore after a power loss: for each page whose newest contents are not yet safe, the last safe
 //! contents.
 //!
-//! The store has the newest contents. In addition, this module keeps the earlier contents of each page that a power
-//! loss could affect: the contents on flash, and those that running programs write. Contents are copied just before a
-//! write replaces them. Contents that have not been replaced are in the store itself.
+//! The store has the newest contents. In addition, this module keeps earlier contents of each page that a power loss
+//! could affect: those on flash, and those that running programs write. Contents are copied just before a write
+//! replaces them. Contents that have not been replaced are in the store itself and need no copy.
 //!
 //! Nothing is kept for a device whose buffer survives a power loss, or for a server without a store.
 
@@ -281,8 +281,8 @@ impl Undo {
         }
         let mut pages = self.lock();
         let lost: HashSet<u64> = lost.iter().map(|lpn| u64::from(lpn.0)).collect();
-        // With [`Durable::Programmed`], programs make contents safe page by page. Otherwise flushes do, and the device
-        // reports the pages that it has lost.
+        // With [`Durable::Programmed`], programs make contents safe page by page, so every page of this table may be
+        // restored. Otherwise flushes make contents safe, and the device reports the pages that it has lost.
         let is_lost = |at: &u64| self.durable == Durable::Programmed || lost.contains(at);
         let mut put_back: Vec<u64> = Vec::new();
         for (&at, page) in &pages.of {

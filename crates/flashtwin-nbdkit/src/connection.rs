@@ -12,8 +12,8 @@
 //!
 //! All workers then complete their requests and end.
 //!
-//! A further worker is started when all running workers are busy. A request is received when there is room for its
-//! data.
+//! When all running workers are busy, further workers are started. A request is received only when there is room for
+//! its data.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};

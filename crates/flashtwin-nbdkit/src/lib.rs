@@ -2,9 +2,9 @@
 //! threads.
 //!
 //! Each function here only converts between C and Rust. No panic reaches C; it becomes an error of the call. nbdkit
-//! makes these calls in order: `config` for every setting, `get_ready`, then, after it has forked, `after_fork`.
-//! Threads may be started only from then on. nbdkit then serves clients, and calls `cleanup` when no client is
-//! connected. The module `stop` ends the server without waiting for clients.
+//! first calls `config` for every setting, then `get_ready`. Then it forks, and calls `after_fork`. Threads may be
+//! started only after the fork. nbdkit then serves clients, and calls `cleanup` when no client is connected. The module
+//! `stop` ends the server without waiting for clients.
 
 mod connection;
 mod ffi;

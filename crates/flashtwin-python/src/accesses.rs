@@ -1,5 +1,5 @@
-//! A workload as page accesses, kept in memory. A separate thread reads the workload. Code that counts hits follows the
-//! reader and does not wait for the end of the workload.
+//! A workload as page accesses, kept in memory. A separate thread reads the workload. Code that counts hits processes
+//! the accesses read so far, and does not wait for the end of the workload.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

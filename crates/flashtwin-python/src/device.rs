@@ -539,8 +539,12 @@ impl Device {
     }
 
     /// Runs several clients at once, from the state that the previous run left. Each client has a load and a limit of
-    /// requests in flight. Returns: for each client, the histograms of its reads and of its writes in equal parts of
-    /// the span; the bytes written by the host; the bytes written to the medium; and whether the run ended.
+    /// requests in flight. Returns:
+    ///
+    /// - for each client, the histograms of its reads and of its writes in equal parts of the span
+    /// - the bytes written by the host
+    /// - the bytes written to the medium
+    /// - whether the run ended
     #[allow(clippy::too_many_arguments)] // Keywords of one call from Python.
     fn run_clients(
         &mut self,

@@ -94,8 +94,8 @@ impl From<&buffer::Access> for Access {
 }
 
 /// A cached page, from its insertion until it is evicted or trimmed. After that, its number is used for another page. A
-/// policy that still compared, hashed or indexed by the old object would confuse the two pages. Therefore these
-/// operations then raise an exception.
+/// policy that still compares, hashes or indexes by the old object would confuse the two pages. These operations
+/// therefore raise an exception.
 #[pyclass(frozen, module = "flashtwin._core")]
 pub struct Page {
     number: u32,

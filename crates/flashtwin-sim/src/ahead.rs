@@ -15,8 +15,11 @@ impl<S: Drivable> Driver<'_, S> {
     /// Passes on as many of the next requests as possible, and returns their number. If it returns 0, the caller must
     /// submit the next request normally. Called only if [`Driver::foresees`].
     pub(crate) fn look_ahead(&mut self, rest: &[Request]) -> Result<usize, SimError> {
-        // No request is passed on in two cases. History, timeline and checks read the flash between requests. A run
-        // with a limited span ends at an instant that is not known in advance.
+        // No request is passed on in three cases:
+        //
+        // - History, timeline or checks read the flash between requests.
+        // - The run has a limited span, so the instant of its end is not known in advance.
+        // - A fault of a member, or a rebuild, is pending.
         let looks = self.config.history
             || self.config.timeline.is_some()
             || self.config.check_requests.is_some();

@@ -1,10 +1,9 @@
 //! Sums over batches of consecutive requests, by request number. A batch contains the same requests under every policy,
 //! so that a comparison can pair the batches of two runs.
 //!
-//! Each batch starts with one request. When there are too many batches, adjacent batches are
-//! merged.
-//! The flash work of a batch is counted from the submission of its first request to the submission of the first request
-//! of the next batch.
+//! Each batch starts with one request. When there are too many batches, adjacent batches are merged. The flash work of
+//! a batch is counted from the submission of its first request to the submission of the first request of the next
+//! batch.
 
 use flashtwin::metrics::FlashReport;
 use flashtwin::{Breakdown, Cause, Completion, Op, Status};
@@ -34,8 +33,8 @@ pub(crate) struct Batches {
 /// Counters of the flash since the start of the measurement.
 #[derive(Clone, Copy, Debug, Default)]
 struct Work {
-    /// Pages programmed, with parity, metadata and summaries. The two fields below count a part of them: `programs`
-    /// lacks these three, and `host_programs` counts the programs for the host.
+    /// Pages programmed, with parity, metadata and summaries. `programs` excludes these three. `host_programs` has only
+    /// the pages programmed for the host.
     media_pages: u64,
     programs: u64,
     host_programs: u64,
@@ -58,7 +57,7 @@ impl Work {
         }
     }
 
-    /// Returns the work since `before`. The report of an array leaves out failed members, so counters may decrease.
+    /// Returns the work since `before`. The report of an array excludes failed members, so counters may decrease.
     fn since(self, before: Work) -> Work {
         Work {
             media_pages: self.media_pages.saturating_sub(before.media_pages),
@@ -177,8 +176,8 @@ impl Batches {
         self.batches = pairs.collect();
     }
 
-    /// Returns the ten batches of the results, where `end` has the counters of the flash at the end of the run. They
-    /// begin with the first batch that has a read or write. Returns none if fewer than ten batches remain.
+    /// Returns the ten batches of the results. `end` has the counters of the flash at the end of the run. The first of
+    /// the ten batches has a read or write. Returns no batches if fewer than ten remain.
     pub fn points(&self, end: &FlashReport) -> Vec<RequestBatch> {
         let first = self
             .batches

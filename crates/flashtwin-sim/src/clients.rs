@@ -1,10 +1,11 @@
 //! Several clients at once, each with a load, a limit of requests in flight and response times of its own.
 //!
-//! A request is due at its arrival time in the client's load. The client submits it then if it has fewer requests in
-//! flight than its limit, else as soon as one of them completes. The response time counts from the submission. A client
-//! that is late submits without pause until it has caught up. If it is late by more than [`ClientsPlan::behind_max`],
-//! the excess is dropped: all later requests are due that much later, as with load generators. A load without arrival
-//! times is a closed loop: it keeps as many requests in flight as the limit permits.
+//! A request is due at its arrival time in the client's load. If the client then has fewer requests in flight than its
+//! limit, it submits the request. Otherwise it submits the request as soon as one of those in flight completes. The
+//! response time is measured from the submission. A client that is late submits without pause until it has caught up.
+//! If it is late by more than [`ClientsPlan::behind_max`], all later requests become due later by the excess, as with
+//! load generators. A load without arrival times is a closed loop: it keeps as many requests in flight as the limit
+//! permits.
 
 use std::sync::atomic::Ordering;
 
@@ -109,7 +110,7 @@ struct Queue<'a> {
     load: &'a mut dyn Workload,
     batch: Vec<Request>,
     at: usize,
-    /// Due time of a request whose arrival is 0: the start of the run, plus the lag that was dropped.
+    /// Due time of a request whose arrival is 0: the start of the run, plus the sum of all excess lateness.
     origin: Time,
     in_flight: u32,
     in_flight_max: u32,

@@ -19,7 +19,8 @@ pub(crate) struct Books {
 struct Pages {
     /// Number of pages that can be programmed without an erase.
     free: u64,
-    /// Sum of the pages that blocks had fewer than normal blocks, over all openings of blocks in SLC mode so far.
+    /// Number of pages by which blocks opened in SLC mode so far were smaller than normal blocks, summed over all of
+    /// them.
     lacked: u64,
 }
 
@@ -32,8 +33,8 @@ impl Books {
         Books { submitted, pages }
     }
 
-    /// Checks all laws; reads all tables of the device. `same_drives` is false if members of the array may have been
-    /// replaced, whose free pages then have no initial value.
+    /// Checks all laws; reads all tables of the device. If members of the array may have been replaced, `same_drives`
+    /// is false. The free pages of the drives are then not checked, because new drives have no initial value.
     #[inline(never)] // so that the count of instructions per request can exclude it
     pub fn check<S: Drivable>(
         &self,
@@ -93,8 +94,8 @@ impl Pages {
         }
     }
 
-    /// Checks that the change of the number of free pages since the start equals the pages erased minus those programmed
-    /// or skipped.
+    /// Checks the change of the number of free pages since the start. It must equal the number of pages erased minus
+    /// the numbers of pages programmed and skipped.
     fn balance(self, drive: &Ssd) -> Result<(), String> {
         let now = Pages::of(drive);
         let report = drive.flash_report_without_wear();

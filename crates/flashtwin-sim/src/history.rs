@@ -91,8 +91,8 @@ impl Window {
         self.add_owners(&other.owners);
     }
 
-    /// Adds the owners of a later part of the window. Counts of pages are summed. Live pages and units held are those
-    /// of the later part.
+    /// Adds the owners of a later part of the window. Counts of pages are summed. Numbers of live pages and of units
+    /// held are taken from the later part.
     fn add_owners(&mut self, later: &[OwnerPoint]) {
         for of in later {
             match self.owners.iter_mut().find(|own| own.name == of.name) {

@@ -91,7 +91,7 @@ impl Test {
         self.figures.push(written);
     }
 
-    /// Reads until the buffer has no dirty pages, which would otherwise be written back during the next tests.
+    /// Reads until the buffer has no dirty pages. Otherwise they would be written back during the next tests.
     fn settle(&mut self) {
         let buffer = self.ssd.spec().buffer.as_ref();
         let pages = buffer.map_or(0, |buffer| u64::from(buffer.capacity_pages));
@@ -124,8 +124,8 @@ impl Test {
         self.figures.push(("write_qd1_us", mean));
     }
 
-    /// Measures a reader beside a writer that syncs after every write. Each of the two has one request in flight.
-    /// Like a host, the writer sends no flushes to a drive without volatile memory.
+    /// Measures a reader while a writer syncs after every write. Each of the two has one request in flight. As on a
+    /// host, the writer sends no flushes to a drive without volatile memory.
     fn beside(&mut self) {
         self.rest();
         let buffer = self.ssd.spec().buffer.as_ref();

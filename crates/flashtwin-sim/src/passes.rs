@@ -17,8 +17,8 @@ const PARTS: usize = 10;
 const PARTS_MIN: usize = 3;
 /// Largest variation of write amplification that counts as level, as a fraction of its mean.
 const PRECISION: f64 = 0.01;
-/// Largest number of samples kept. When there are more, every second sample is discarded, and only every second pass is
-/// sampled from then on.
+/// Largest number of samples kept. When there are more, every second sample is discarded, and from then on half as many
+/// passes are sampled.
 const KEPT: usize = 2048;
 /// Number of purposes in [`FlashReport::media_by_purpose`].
 const PURPOSES: usize = 10;
@@ -356,7 +356,8 @@ mod tests {
         assert_eq!(ends.collect::<Vec<_>>(), [false, false, true, true]);
     }
 
-    /// Of more passes than are kept, every second one is kept: the start, and samples of one distance.
+    /// When there are more passes than samples can be kept, the kept samples begin at the start and have equal
+    /// distances.
     #[test]
     fn many_passes_are_thinned_out_evenly() {
         let mut ssd = small();

@@ -1,8 +1,8 @@
 //! Log pages 20h to 23h of flexible data placement, and the status of its handles, as JSON. Names are those of NVMe.
 //!
-//! Sums of bytes are decimal text, because they may need 128 bits. Two fields differ from NVMe. `mbmw` of a handle is
-//! an addition, as in FEMU: bytes programmed into units of its class. Events have `clock`, the number of pages that the
-//! host had written, in place of a time.
+//! Sums of bytes are decimal text, because they may need 128 bits. Two fields differ from NVMe. The field `mbmw` of a
+//! handle is an addition, as in FEMU: bytes programmed into units of the handle's class. Events have a field `clock`,
+//! the number of pages that the host had written, instead of a time.
 
 use flashtwin::placement::{EventType, Isolation, Placed};
 use serde_json::{json, Value};

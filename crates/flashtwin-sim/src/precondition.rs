@@ -29,16 +29,16 @@ pub enum Precondition {
     },
     /// The steady state of random writing, set directly without writing.
     Steady,
-    /// For devices that write by units: every page is written in order, then the load of the run, with its placement
-    /// ids.
+    /// Every page is written in order, and then the load of the run is written with its placement ids. Only for devices
+    /// that write by units.
     Load {
         /// Number of writes, as a multiple of the exported pages; `None`: until write amplification is level.
         times: Option<f64>,
     },
 }
 
-/// The initial state of flash and buffer: a [`Precondition`], with `:empty-buffer` appended if the buffer is empty
-/// (D-175).
+/// The initial state of flash and buffer: a [`Precondition`]. In text form, `:empty-buffer` is appended if the buffer
+/// is empty (D-175).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InitialState {
     /// The flash.

@@ -1,5 +1,5 @@
-//! Placement rules that run in another process, for example the rules of a served device. Questions
-//! and replies cross a Unix socket.
+//! Placement rules that run in another process, for example the rules of a served device. Questions and replies are
+//! sent over a Unix socket.
 //!
 //! A message has a kind, a number of words, and the words of eight bytes each. First, the process that runs the rules
 //! sends their properties. Then the device sends questions, and each question has a reply of one word, in the same

@@ -55,8 +55,8 @@ pub struct RunConfig {
     pub warmup_requests_max: Option<u64>,
     /// Minimum and maximum amount of writes of a repeated workload. The other limits of the run apply, too.
     pub drive_writes: Option<DriveWrites>,
-    /// Largest number of requests, including the warm-up. A warm-up that ends when the run is steady may be longer than
-    /// `warmup_requests`; the limit then increases by the difference.
+    /// Largest number of requests, including a warm-up of `warmup_requests`. If the warm-up lasts until the run is
+    /// steady, it may be longer. The limit then increases by the difference.
     pub requests_max: Option<u64>,
     /// Longest time, from the start of the measurement, for which requests are submitted. Requests in flight at the end
     /// of that time still complete.
@@ -74,8 +74,9 @@ pub struct RunConfig {
     pub history: bool,
     /// The window in which all operations of the device are recorded, if any.
     pub timeline: Option<Window>,
-    /// Largest number of requests of 8 KiB that may be pending in the device in an open loop; fewer if requests are
-    /// larger. Pending requests take memory, so a run that exceeds the limit ends with [`SimError::Behind`].
+    /// Largest number of pending requests in an open loop, for requests of up to 8 KiB on average. For larger requests,
+    /// the limit is lower. Pending requests take memory, so a run that exceeds the limit ends with
+    /// [`SimError::Behind`].
     pub waiting_max: u64,
     /// Number of requests between two checks of the model's laws ([`SimError::Law`]); the end of the run is always
     /// checked.
@@ -111,10 +112,10 @@ const AHEAD: usize = 4;
 
 /// Default of [`RunConfig::waiting_max`]; permits bursts of some million requests.
 const WAITING_MAX: u64 = 8 << 20;
-/// Mean size in bytes up to which [`RunConfig::waiting_max`] requests may be pending. If the mean request is larger,
-/// fewer may be pending, because each needs more flash operations.
+/// Mean size in bytes of requests up to which [`RunConfig::waiting_max`] of them may be pending. If requests are larger
+/// on average, fewer may be pending, because each needs more flash operations.
 const BYTES_A_WAITING: u128 = 8 << 10;
-/// The completion rate of an overloaded device is measured over at most this many further completions and events.
+/// Maximum number of further completions and events over which the completion rate of an overloaded device is measured.
 const RATE_REQUESTS: usize = 10_000;
 const RATE_STEPS: u32 = 4_000_000;
 
@@ -741,8 +742,8 @@ impl<S: Drivable> Driver<'_, S> {
         is_one
     }
 
-    /// Completes all requests in flight. A rebuild is completed, too, unless the run is stopped. Returns true if the
-    /// run was stopped.
+    /// Completes all requests in flight and any rebuild. A stop ends the rebuild, but the requests still complete.
+    /// Returns true if the run was stopped.
     fn finish(&mut self) -> Result<bool, SimError> {
         let mut steps = 0;
         while self.step() {

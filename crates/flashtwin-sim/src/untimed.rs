@@ -18,16 +18,16 @@ use crate::control::Control;
 /// amplification is not level.
 pub const WARM_MOST: u32 = 20;
 /// Write amplification is level if its mean over two capacities differs by less than this fraction from the mean over
-/// the two capacities before. The change from one capacity to the next is not a sufficient criterion: it may be small
-/// by chance while write amplification still rises.
+/// the two capacities before. A comparison of single capacities would not suffice: their difference may be small by
+/// chance while write amplification still rises.
 const LEVEL: f64 = 0.01;
 /// Number of requests ahead of the current one whose table entries are prefetched.
 const AHEAD: usize = 16;
 /// Number of consecutive requests without a write after which a load counts as ended. An endless load may consist of
 /// reads only.
 const IDLE_REQUESTS_MAX: u64 = 1 << 26;
-/// Largest number of written pages that are read in advance for schemes that need the future of a page. They take about
-/// 5 GB of memory.
+/// Largest number of written pages that are read in advance for schemes that need the future of a page. With this
+/// number, the pages take about 5 GB of memory.
 const AHEAD_PAGES_MAX: u64 = 1 << 27;
 
 /// Writes before the measurement.
@@ -276,8 +276,8 @@ impl Run<'_> {
                 return Err(UntimedError::TooShort { capacities: warm });
             }
             let after = self.report();
-            // A capacity of writes counts only if at least half as many units were erased during these writes as the
-            // device has. Before that, much of the flash has never been written, and write amplification is too low.
+            // A capacity of writes counts only if at least half of the device's number of units were erased during
+            // these writes. Before that, much of the flash has never been written, and write amplification is too low.
             let collects = after.erases - before.erases >= self.units() / 2;
             match after.write_amplification(&before).filter(|_| collects) {
                 Some(now) => recent.push(now),
@@ -336,14 +336,14 @@ fn check_range(request: &Request, device_bytes: u64) -> Result<(), UntimedError>
     }
 }
 
-/// The requests of a load. For schemes that need the future, also the next write of each page.
+/// The requests of a load. For schemes that need the future, the struct also has the next write of each page.
 struct Feed<'a> {
     load: &'a mut dyn Workload,
     page_bytes: u64,
     batch: Vec<Request>,
     at: usize,
-    /// For schemes that need the future, the load is one batch. For each page that its requests write, in order, this
-    /// is the time of the next write or trim of the page, on the host clock.
+    /// Only for schemes that need the future, where the load is one batch. For each page that the requests write, in
+    /// order, this is the time of the next write or trim of the page, on the host clock.
     next: Vec<u64>,
     next_at: usize,
 }

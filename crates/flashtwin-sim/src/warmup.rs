@@ -1,9 +1,9 @@
 //! The warm-up: the measurement begins after a number of requests, or once the run is steady.
 //!
 //! The criterion is applied after `warmup_requests` = N requests. While it is not met, it is applied again after 2 N, 4
-//! N and so on, up to `warmup_requests_max`. Because of these coarse steps, the measurement of a load begins at the
-//! same request under most policies. The last half of the run so far is divided into five parts. The run is steady if
-//! all of these hold:
+//! N and so on, up to `warmup_requests_max`. Because these steps are coarse, the measurement of a load begins at the
+//! same request under most policies. For the criterion, the last half of the run so far is divided into five parts. The
+//! run is steady if all of these hold:
 //!
 //! - The buffer was replaced completely before that half, or all accesses in the half hit.
 //! - If pages were programmed in that half, blocks were erased in it. Before the first collections, write amplification
@@ -12,8 +12,8 @@
 //! - The hit ratio and the pages programmed per accessed page are level. Five values are level if they differ by at
 //!   most 20 % of their mean and their regression line rises or falls by at most 10 % of it, as in SNIA's performance
 //!   test specification. They are also level if they differ by at most [`NEGLIGIBLE`].
-//! - The mean response time is level, or does not change in the same direction from each part to the next. Bursts make
-//!   it vary for ever, but a slow trend makes it rise or fall in every part.
+//! - The mean response time is level, or neither rises from each part to the next nor falls from each part to the next.
+//!   Bursts make the response time vary without end, whereas a slow trend makes it rise or fall in every part.
 
 use flashtwin::{Cause, Device};
 
@@ -97,8 +97,8 @@ impl Warmup {
                  {SAMPLES} or more and a maximum that is not smaller"
             )));
         }
-        // The warm-up must leave as many requests to measure as a warm-up of `warmup_requests` would leave. Without
-        // `requests_max`, it must leave half of the workload.
+        // The warm-up must leave as many requests to measure as a warm-up of `warmup_requests` would leave. If there is
+        // no `requests_max`, it must leave half of the workload.
         let measured = |all: u64| match config.requests_max {
             Some(max) => max.min(all).saturating_sub(first),
             None => all / 2,
@@ -128,8 +128,8 @@ impl Warmup {
         }
     }
 
-    /// Returns the number of requests of the whole run, with the extension of the warm-up. `requests_max` is the limit
-    /// of the run without it.
+    /// Returns the number of requests of the whole run, including the extension of the warm-up. `requests_max` is the
+    /// limit of the run without the extension.
     pub fn total(&self, requests_max: Option<u64>) -> Option<u64> {
         let known = self.criterion.as_deref()?.known;
         let longer = requests_max?.saturating_add(self.extension());

@@ -49,7 +49,7 @@ impl Partial {
                 file,
                 published: false,
             };
-            // SAFETY: the descriptor is that of an open file. Where files cannot be locked, it stays unlocked.
+            // SAFETY: the file of the descriptor is open. If the file system has no locks, the file stays unlocked.
             unsafe { libc::flock(partial.file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
             // Before the file was locked, a process on another machine may have removed it as a leftover.
             if partial.file.metadata()?.nlink() > 0 {

@@ -200,7 +200,8 @@ class _Runner:
         waf = self._untimed.waf(load, control)
         if "waf" in row.figures:
             return {"waf": Modelled(waf, 0.0)}
-        # The medium limits the rate of writes. It is the measured rate of sequential or uniform writes,
+        # The medium limits the rate of writes, so the rate falls as write amplification rises. The row's rate
+        # is therefore computed from the rate of sequential or uniform writes on the device. That rate is
         # multiplied by the ratio of their write amplification to that of the row.
         if "mb_per_s" in row.figures:
             ratio = self._untimed.waf(SequentialPass(), control) / waf

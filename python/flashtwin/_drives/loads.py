@@ -25,9 +25,9 @@ class ProbeBesideWrites:
     """A probe beside a load of writes, each with a rate and a limit of requests in flight.
 
     Half of the probe's requests are reads, half are writes. Its rate is constant, and only its response times
-    are reported. Six threads together submit `per_s` requests per second minus half the rate of the probe, as
-    a Poisson process with 99 % writes. All requests have 4 KiB and are uniform over the drive, which was
-    overwritten three times before.
+    are reported. Beside the probe, six threads submit 99 % writes as a Poisson process. Their common rate is
+    `per_s` minus half the rate of the probe. All requests have 4 KiB and are uniform over the drive, which
+    was overwritten three times before.
     """
 
     per_s: float

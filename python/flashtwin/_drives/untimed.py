@@ -61,8 +61,8 @@ class Untimed:
         if isinstance(load, SequentialPass) or (
             isinstance(load, Rewrite) and load.shuffled and load.times == 1.0
         ):
-            # No page is moved: all pages of a unit become invalid together. For the shuffled fill, the fill
-            # itself is measured.
+            # No page is moved, because all pages of a unit become invalid together. With a shuffled fill, the
+            # fill itself is measured.
             return self._overhead
         if load not in self._found:
             self._found[load] = self._run(load, control)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 #: Name of the dataset in the directory of a sweep.
 FILE = "results.parquet"
 METADATA = b"flashtwin"
-#: Keys of a summary that are no columns of figures. Most are columns of the configuration. The warnings are
-#: joined to one text, and the time series is omitted.
+#: Keys of a summary that do not become columns of figures. Most of them are columns of the configuration. The
+#: warnings become one text, and the time series is omitted.
 _LEFT_OUT = {
     "device",
     "policy",

@@ -103,9 +103,10 @@ def _naming(path: Path, what: str) -> Iterator[None]:
 
 
 def store_ahead(file: IO[bytes], since: int) -> int:
-    """Make the system begin to write the data from offset `since` on to disk, without waiting for the end.
+    """Make the system begin to write the data from offset `since` on to disk, without waiting for it.
 
-    At the end of a large file, fsync then has little left to write. Returns the length of the file in bytes.
+    Called repeatedly while a large file is written, so that fsync has little left to write at its end.
+    Returns the length of the file in bytes.
     """
     if not (hasattr(os, "posix_fadvise") and file.seekable()):
         return since

@@ -153,8 +153,8 @@ class _Maker:
     def _read_workload(self, text: str) -> tuple[dict[str, Any], str | None, bool, bool]:
         """Return four properties of a workload.
 
-        The four are: the identity of the workload; the path of its trace, or None; whether the workload has
-        times; and whether it is endless.
+        They are its identity, the path of its trace (None for a generated load), whether it has times, and
+        whether it is endless.
         """
         if is_remote(text):
             local, sha256 = fetch(text, None)

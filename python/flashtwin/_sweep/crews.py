@@ -18,10 +18,10 @@ from ..errors import FlashtwinError
 
 #: Interval in seconds between two queries of the number of workers of a cluster.
 _ASK_EVERY_S = 2.0
-#: Settings of a local cluster. Its scheduler runs on the cores that the workers need. The memory settings are
-#: the maximum size of blocks in the heap, which is the largest that glibc permits, and the amount of free
-#: memory that workers keep. By default, workers return freed memory immediately, and every cell would cause
-#: page faults for the memory of its device again.
+#: Settings of a local cluster. Its scheduler runs on the cores that the workers need. The memory settings let
+#: workers keep freed memory: the maximum size of blocks in the heap, which is the largest that glibc permits,
+#: and the amount of free memory that a worker keeps. By default, workers return freed memory immediately, and
+#: every cell would cause page faults for the memory of its device again.
 _LOCAL = {
     "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 32 << 20,
     "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 1 << 30,

@@ -13,8 +13,8 @@ Figures: TypeAlias = "dict[str, float]"
 #: Percentiles that are figures: those that fio prints by default and a fit can use.
 PERCENTILES = (5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9)
 #: Kinds of requests that move no data. The constant below is the only percentile that is a figure for them.
-#: fio flushes after each write; the model's load flushes at random times, and up to half of its flushes find
-#: nothing to write.
+#: Lower percentiles are not comparable: fio flushes after each write, but the model's load flushes at random
+#: times, and up to half of its flushes find nothing to write.
 OTHERS = ("flush", "trim")
 OTHERS_PERCENT = 90
 #: Minimum number of requests that must be beyond a percentile for it to be a figure.
@@ -60,10 +60,10 @@ def errors(
 ) -> Figures:
     """Return the errors, in tolerances, of the figures that both the drive and the model have.
 
-    A percentile has two errors: the error of its latency, and the error of the share of requests up to that
-    latency. The smaller one counts. Latencies may jump, for example between reads that wait for a program and
-    reads that do not. Near such a jump, the latency of a percentile may change by a factor although the share
-    of waiting requests hardly changes.
+    If the latency of a percentile differs by more than one tolerance, its error is limited by a second error:
+    that of the share of requests up to the latency. Latencies may jump, for example between reads that wait
+    for a program and reads that do not. Near such a jump, the latency of a percentile may change by a factor
+    although the share of waiting requests hardly changes.
 
     Args:
         noise: standard deviation of the logarithm of each figure between runs of the same device.

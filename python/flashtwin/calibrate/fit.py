@@ -26,9 +26,9 @@ _CAPACITY_MAX = 2 << 30
 #: Largest number of requests of an evaluation, as a multiple of that of a quick plan. No fitted load changes
 #: over time, so more requests add little.
 _TIMES = 2
-#: Number of standard errors to either side of an interval. Two would suffice for independent errors, but the
-#: percentiles of a run are correlated. With two, one in ten parameters of the recovered devices
-#: (experiments/recovery.py) was outside its interval.
+#: Half-width of an interval in standard errors. Two would suffice for independent errors, but the percentiles
+#: of a run are correlated. In fits to modelled devices with known parameters (experiments/recovery.py), one
+#: in ten parameters was outside an interval of two.
 _STANDARD_ERRORS = 4
 #: A parameter is identified if its interval extends by at most this fraction of its value to either side.
 IDENTIFIED = 0.10
@@ -36,8 +36,8 @@ IDENTIFIED = 0.10
 _COST_MAX = 2.0
 #: A fill of less than this multiple of the buffer's size measures the buffer more than the flash.
 _FILL_TO_BUFFER = 10
-#: Relative difference of parameters between runs of the same requests, from which the residual noise is
-#: computed. It is so small that its direct effect on a figure is negligible.
+#: Relative difference of parameters between runs of the same requests. The residual noise is computed from
+#: the differences between these runs. The direct effect of so small a change on a figure is negligible.
 _JITTER = 0.0003
 #: Time of a suspension that is tried first, in us.
 _SUSPEND_US = 20.0

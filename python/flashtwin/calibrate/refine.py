@@ -278,9 +278,9 @@ class Refinement:
     def _spreads(self, jacobian: Array) -> dict[str, float]:
         """Return the standard error of the logarithm of each parameter, which is the largest of three.
 
-        The first follows from the curvature; it assumes that errors are independent and equal. The second
-        allows for dependent errors within an experiment. The third is the change of the parameters between
-        runs with other seeds, because the measurement is one more such run.
+        The first follows from the curvature, if errors are independent and equal. The second allows for
+        dependent errors within an experiment. The third is the change of the parameters between runs with
+        other seeds: the measurement differs from a run of the model as two such runs differ.
         """
         numpy = self._numpy
         covariance = self._covariance(jacobian)

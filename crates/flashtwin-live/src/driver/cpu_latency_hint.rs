@@ -1,7 +1,7 @@
-//! Keeps idle cores from halting while calls arrive. Waking a halted core takes 1 to 100 µs, most on a virtual machine.
-//! This delays every request or response that is passed to a thread on that core. The kernel keeps all cores awake
-//! while a process has [`LATENCY_FILE`] open and has written a latency of 0 to it. The permissions of the file
-//! determine which users may do so.
+//! Keeps idle cores from halting while calls arrive. Waking a halted core takes 1 to 100 µs, and longest on a virtual
+//! machine. Every request or response that is passed to a thread on a halted core is delayed by this time. The kernel
+//! keeps all cores awake while a process has [`LATENCY_FILE`] open and has written a latency of 0 to it. The
+//! permissions of the file determine which users may do so.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -14,8 +14,8 @@ pub(super) const LATENCY_FILE: &str = "/dev/cpu_dma_latency";
 const NO_HALT: i32 = 0;
 /// Value that means no limit to the kernel.
 const ANY: i32 = 2_000_000_000;
-/// Time without a call, in ns, after which cores may halt again. It is checked at intervals of this length, so up to
-/// twice as much may pass.
+/// Time without a call, in ns, after which cores may halt again. The time is checked at intervals of this length, so
+/// cores may stay awake for up to twice as long.
 pub(super) const HOLD_NS: u64 = 100_000_000;
 
 /// A limit on the wake-up latency of cores, held while calls arrive.

@@ -1,7 +1,7 @@
 //! Waiting for a response. A waiter polls the clock, and runs the device when its next event is due. Thus it receives
-//! most responses without being woken. (On a virtual machine, waking a thread takes longer than the response of many
-//! flash devices.) Between two polls, it yields the core. It sleeps, and the pacer wakes it, if other threads occupy
-//! the core, if too many threads wait, or if the wait is long.
+//! most responses without being woken. Polling matters on a virtual machine, where waking a thread takes longer than
+//! the response of many flash devices. Between two polls, the waiter yields the core. In three cases it sleeps instead,
+//! and the pacer wakes it: other threads occupy the core, too many threads wait, or the wait is long.
 
 use super::*;
 

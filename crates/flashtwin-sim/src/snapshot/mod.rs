@@ -2,8 +2,8 @@
 //!
 //! A file has these parts: a magic number, the format version, three texts (flashtwin's version, fingerprint, origin),
 //! the state, the length of the state, a CRC-32 of everything before it, and an end mark. The fingerprint covers only
-//! the settings that determine the state. Timing, link and buffer may differ between the saved and the loaded device. A
-//! file is used only if its checksum is correct. It gets its final name only when it is complete.
+//! the settings that determine the state. Timing, link and buffer may therefore differ between the saved and the loaded
+//! device. A file gets its final name only when it is complete, and is used only if its checksum is correct.
 
 mod fingerprint;
 mod read;
@@ -50,10 +50,10 @@ pub fn save_snapshot<S: Drivable>(
     })
 }
 
-/// Loads a snapshot into an idle device with the same fingerprint. Returns the snapshot's origin. After an error the
-/// device is unchanged, with one exception: the checksum is correct, but the file has more state than the device. The
+/// Loads a snapshot into an idle device with the same fingerprint. Returns the snapshot's origin. An error leaves the
+/// device unchanged, except in one case: the checksum is correct, but the file has more state than the device. The
 /// snapshot of an array fits every array with the same members, regardless of the level. The snapshot of a SWAN array
-/// fits only SWAN arrays with the same groups and segments.
+/// is an exception: it fits only SWAN arrays with the same groups and segments.
 ///
 /// # Errors
 /// Fails if the file cannot be read, is not a snapshot, is of another version or another device, or is damaged.

@@ -29,7 +29,7 @@ pub struct ArraySummary {
     pub pages_hedged: u64,
     /// Hedged pages whose second read completed first.
     pub hedges_won: u64,
-    /// Pages read from members for nothing, because the same data were available earlier from other members.
+    /// Pages read from members but not used, because the same data were available earlier from other members.
     pub pages_read_in_vain: u64,
     /// Pages read to rebuild members.
     pub pages_read_to_rebuild: u64,

@@ -24,11 +24,12 @@ pub struct PlacementSummary {
     pub units_free: u32,
     /// The reclaim unit handles.
     pub handles: Vec<HandleSummary>,
-    /// Owners of units. `h0` holds pages that the host wrote to class 0. `g0` holds moved pages of class 0 if these are
-    /// kept apart from other classes. `s` holds moved pages of the classes that share units.
+    /// Owners of units. `h0` holds pages that the host wrote to class 0. `g0` holds moved pages of class 0, if moved
+    /// pages of the class are kept apart from those of other classes. `s` holds moved pages of the classes that share
+    /// units.
     pub owners: Vec<OwnerSummary>,
-    /// Pages moved, by the class that waited for room and the owner of the collected unit. Pairs of class and owner
-    /// without moved pages are omitted.
+    /// Pages moved, for each pair of a class and an owner: a page of the class waited for room, and the collected unit
+    /// belonged to the owner. Pairs without moved pages are omitted.
     pub caused: Vec<Caused>,
     /// Pages that were written to another group than their placement id names, because that group was full.
     pub redirected_pages: u64,

@@ -318,7 +318,8 @@ impl Summary {
     fn note_lines(&self, out: &mut Lines) -> fmt::Result {
         let of_times = digits(self.inside.little_requests_mean);
         let inside = digits(self.inside.requests_mean);
-        // The two differ only if requests were in flight at the beginning or the end of the measurement.
+        // The measured mean and the mean by Little's law differ only if requests were in flight at the beginning or the
+        // end of the measurement.
         let differs = if inside == of_times {
             String::new()
         } else {
@@ -458,8 +459,7 @@ fn rebuild_row(r: &RebuildSummary) -> String {
     }
 }
 
-/// Formats the parts of a response time that are not zero. The parts of the wait for a slot follow the sum of that
-/// wait.
+/// Formats the parts of a response time that are not zero. The wait for a slot is followed by its own parts.
 fn parts_row(parts: &Breakdown<f64>) -> String {
     let spent = Breakdown::NAMES.into_iter().zip(parts.parts());
     let spent: Vec<(&str, f64)> = spent.filter(|&(_, us)| us > 0.0).collect();

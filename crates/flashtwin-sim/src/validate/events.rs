@@ -1,7 +1,7 @@
 //! Cases with an event log. The log has every page operation, victim, cleaning cost and completion.
 //!
 //! Times may differ by 5 ns, and operations at the same instant may be in any order. The last three requests of a trace
-//! only make the reference run to its end (quirk Q1). Nothing from the first of these requests on is compared.
+//! exist only to make the reference run to its end (quirk Q1). The comparison therefore ends before the first of them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -142,7 +142,7 @@ pub(super) fn compare(
     Ok(CaseReport::new(name, "msr", count, parts, first))
 }
 
-/// Describes the earliest unmatched operation, and the operation of the other side that took its place.
+/// Describes the earliest unmatched operation, and the operation that the other side has in its place.
 fn describe_first(expected: &[Timed<What>], got: &[Timed<What>], log: &Path) -> Option<String> {
     let counterpart = |of: &Timed<What>, others: &[Timed<What>]| {
         let same =

@@ -35,7 +35,8 @@ pub struct CaseReport {
     pub operations_compared: u64,
     /// Operations that match the model.
     pub matched: u64,
-    /// Number of operations that do not match; operations that only the model has count, too.
+    /// Number of operations that do not match. For each kind of operation, this is the number of unmatched operations
+    /// of the reference or of the model, whichever is larger.
     pub mismatched: u64,
     /// Results by kind of operation.
     pub parts: Vec<PartReport>,

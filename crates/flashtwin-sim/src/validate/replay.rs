@@ -3,9 +3,9 @@
 //! - Erases and moved pages must be equal.
 //! - Completion times, compared as a set, must agree within 10 ns. One in 100 000 may differ, because rounding in the
 //!   reference decides the order of two events at exactly the same instant (a tie).
-//! - The response time of each request must agree within 10 ns, too. Again, one in 100 000 may differ, because a tie
-//!   can swap two requests. Requests that share a page with another outstanding request are not compared, because the
-//!   reference credits completions to the wrong request there (quirk Q16).
+//! - The response time of each request must agree within 10 ns. Again, one in 100 000 may differ, because a tie can
+//!   swap two requests. Requests that share a page with another outstanding request are not compared, because the
+//!   reference credits completions of such requests to the wrong one (quirk Q16).
 
 use std::collections::HashMap;
 use std::path::Path;

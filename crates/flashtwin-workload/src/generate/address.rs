@@ -12,8 +12,8 @@ use super::space::Space;
 use super::stack::Stack;
 use crate::error::{ErrorKind, WorkloadError};
 
-/// Pattern of the start addresses of requests. A start is a multiple of the alignment, and the request fits into the
-/// range. A *place* is such a start.
+/// Pattern of the start addresses of requests. A *place* is a possible start: a multiple of the alignment at which the
+/// request fits into the range.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "pattern", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Address {
@@ -61,8 +61,9 @@ pub enum Address {
     },
     /// Each request starts where the previous one ended. After the end of the range, requests continue at its start.
     Sequential {},
-    /// The LRU stack model. A request goes either to the unit that was used a drawn number of units ago, or to a new
-    /// place. A unit keeps its size. Reads have units of their own.
+    /// The LRU stack model. A *unit* is a place with a fixed size. A request either starts a new unit, or accesses a
+    /// unit again. In the second case, the number of other units used since the last use of this unit is drawn at
+    /// random. Reads and writes have separate units.
     Stack {
         /// Weights of a new place, and of the distances 0, 1, 2 to 3, 4 to 7, and so on.
         distances: Vec<f64>,
@@ -118,8 +119,8 @@ pub(crate) enum Sampler {
         /// Distance in bytes from one place to the next.
         step: u64,
     },
-    /// Parts in order. Each has three numbers: the largest value of [`Rng::units`] for which it is chosen, its first
-    /// place, and its number of places.
+    /// Parts in order. Each has three numbers: the largest value of [`Rng::units`] for which the part is chosen, its
+    /// first place, and its number of places.
     Zoned(Vec<(u64, u64, u64)>),
     Normal {
         sigma: f64,
@@ -231,8 +232,8 @@ impl Sampler {
         })
     }
 
-    /// Draws a start for a request of `bytes` bytes; `None` if the request does not fit there and the draw must be
-    /// repeated.
+    /// Draws a start for a request of `bytes` bytes. Returns `None` if the request does not fit at the drawn start; the
+    /// draw must then be repeated.
     #[inline]
     pub fn draw(&mut self, rng: &mut Rng, space: Space, bytes: u64) -> Option<u64> {
         let start = match self {
@@ -281,8 +282,7 @@ impl Sampler {
                 start
             }
             Sampler::Locality(locality) => locality.draw(rng),
-            // Units of the stack model have sizes of their own. `Generator::draw` draws the place and the size
-            // together.
+            // In the stack model, the place determines the size. `Generator::draw` therefore draws both together.
             Sampler::Stack(_) => return None,
         };
         space.fits(start, bytes).then_some(start)

@@ -12,8 +12,8 @@ use crate::Workload;
 
 /// Number of requests returned at a time.
 pub(super) const BATCH: u64 = 512;
-/// Number of failed attempts to draw a request that fits into the range. After as many, the spec is rejected as
-/// impossible.
+/// Number of failed attempts to draw a request that fits into the range. After this number of attempts, the spec is
+/// rejected as impossible.
 pub(super) const REDRAWS_MAX: u32 = 100_000;
 
 /// Random streams, one for each property of requests.
@@ -43,8 +43,8 @@ pub(crate) struct Generator {
     previous: Option<Last>,
 }
 
-/// Upper bounds, in units of [`Rng::units`], of the draw that chooses a request's kind: for writes, for trims, and for
-/// flushes, cumulative. Also the share of writes that are forced.
+/// Upper bounds, in units of [`Rng::units`], of the draw that chooses a request's kind. The bounds for writes, trims
+/// and flushes are cumulative. The struct also has the share of writes that are forced.
 #[derive(Clone, Copy)]
 pub(super) struct Kinds {
     write: u64,
@@ -147,8 +147,7 @@ impl Generator {
             if bytes > self.space.bytes {
                 continue;
             }
-            // The number is drawn only if the spec has requests that follow others, so that other patterns take no time
-            // for it.
+            // The number is drawn only if the spec has requests that follow others. Other patterns do not need it.
             let way = if self.follows {
                 self.rng_place.unit()
             } else {
@@ -218,7 +217,7 @@ impl Generator {
         WorkloadError::new(ErrorKind::TooLarge, text)
     }
 
-    /// Splits the request into pieces. All of them are on the member of a striped array that has the first piece.
+    /// Splits the request into pieces that are all on one member of a striped array: the member with the first piece.
     fn pin(&self, request: &Request, out: &mut Vec<Request>) {
         let (piece, stripe) = (self.spec.alignment, self.spec.stripe);
         let rows = (self.space.bytes / stripe).max(1);
@@ -232,7 +231,7 @@ impl Generator {
         }
     }
 
-    /// Moves requests, whose addresses start at 0, into the range, and gives writes their placement id.
+    /// Moves requests into the range, and gives writes their placement id. Before the move, addresses start at 0.
     fn place(&self, requests: &mut [Request]) {
         if self.space.first == 0 && self.placement == PlacementId::NONE {
             return;

@@ -171,7 +171,7 @@ fn integral(theta: f64, from: f64, to: f64) -> f64 {
 /// Returns the classes of pages along a normal distribution; `sigma` and `centre` are fractions of
 /// the range.
 fn normal(sigma: f64, centre: f64, pages: f64) -> Vec<PageClass> {
-    // Places far from the centre are hardly ever accessed, but they count as pages of the device.
+    // Places far from the centre are rarely accessed. They still count as pages of the device.
     let classes = f64::from(NORMAL_CLASSES);
     let (from, to) = (
         (centre - 6.0 * sigma).max(0.0),

@@ -1,6 +1,6 @@
-//! The LRU stack model (Mattson et al. 1970). A request goes to a unit that was used a certain number of other units
-//! ago. This number, the distance, is drawn from measured shares. A unit is a place with a size of its own, such as a
-//! page of a database or of a journal.
+//! The LRU stack model (Mattson et al. 1970). A unit is a place with a size of its own, such as a page of a database or
+//! of a journal. Each request accesses a new unit, or a unit that was used before. In the second case, the distance is
+//! the number of other units used since the last use of this unit. The distance is drawn from measured shares.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -16,8 +16,8 @@ const CLASSES_MAX: usize = 18;
 /// Random stream for the sizes, separate from the streams of the generator.
 const STREAM_SIZES: u64 = 0x5354_4143_4b00_0000;
 
-/// Recently used units. Reads have units of their own, because written data are seldom read; writes and trims share
-/// theirs.
+/// Recently used units. Reads have units of their own, because written data are seldom read. Writes and trims have
+/// common units.
 pub(crate) struct Stack {
     /// Cumulative shares of a new place, and of the distances 0, 1, 2 to 3, 4 to 7, and so on.
     shares: Vec<f64>,

@@ -1,13 +1,18 @@
 //! flashtwin's own binary form, which is read without parsing. All numbers are little-endian:
 //!
-//! * header: magic `FLTWTRC1` or `FLTWTRC2`, length of the description `u32`, zero `u32`, the description;
-//! * one record of 24 bytes per request: arrival in picoseconds `u64`, offset `u64`, and a `u64` with further fields.
-//!   In version 1 these are op (bits 0-1), FUA (bit 2) and length in bytes (from bit 8 up). In version 2 these are op
-//!   (bits 0-3), FUA (bit 4), whether there is a placement id (bit 5), the id (bits 8-23) and the length in bytes (from
-//!   bit 24 up);
-//! * trailer of 24 bytes: number of requests `u64`, checksum `u64`, `u64::MAX`.
+//! - Header: magic `FLTWTRC1` or `FLTWTRC2`, length of the description `u32`, zero `u32`, the description.
+//! - One record of 24 bytes per request: arrival in picoseconds `u64`, offset `u64`, and a `u64` with the fields below.
+//! - Trailer of 24 bytes: number of requests `u64`, checksum `u64`, `u64::MAX`.
 //!
-//! Version 2 is written only if the trace has placement ids. The field for the operation is wider than needed, so that
+//! | field | bits in version 1 | bits in version 2 |
+//! |---|---|---|
+//! | operation | 0-1 | 0-3 |
+//! | FUA | 2 | 4 |
+//! | whether there is a placement id | | 5 |
+//! | placement id | | 8-23 |
+//! | length in bytes | from 8 up | from 24 up |
+//!
+//! Version 2 is written only if the trace has placement ids. Its field for the operation is wider than needed, so that
 //! operations can be added later.
 //!
 //! Arrivals never decrease. A file without the trailer is truncated.

@@ -121,8 +121,8 @@ fn is_lcs(head: &[u8]) -> bool {
     head.starts_with(&LCS_MARK)
 }
 
-/// Whether the first bytes of a file can only be oracleGeneral records. They are if times are in order and every number
-/// of an object's next request is correct.
+/// Whether the first bytes of a file must be oracleGeneral records. This is assumed if times are in order and every
+/// number of an object's next request is correct.
 fn is_oracle_general(head: &[u8]) -> bool {
     let records: Vec<&[u8]> = head.chunks_exact(ORACLE_BYTES).take(LOOKED_AT).collect();
     let mut latest = 0;
@@ -143,7 +143,7 @@ fn is_oracle_general(head: &[u8]) -> bool {
     right && !records.is_empty()
 }
 
-/// Returns the operation for a number in lcs. Its operations are those of key-value caches and of block devices.
+/// Returns the operation for a number in lcs. The form has the operations of key-value caches and of block devices.
 fn op_of(number: u8) -> Option<Op> {
     match number {
         // get, gets, read; and traces converted without operations

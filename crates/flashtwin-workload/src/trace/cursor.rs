@@ -83,7 +83,8 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
     }
 
     /// Reads digits as a number; `None` if there are no digits or the number exceeds `u64`. Processes eight bytes at a
-    /// time, because most of a trace is numbers, and the processor cannot predict a loop over so variable lengths.
+    /// time. A loop over single digits would be slow, because most of a trace is numbers whose lengths the processor
+    /// cannot predict.
     #[inline(always)]
     fn digits(&mut self) -> Option<u64> {
         let rest = &self.line[self.at..];

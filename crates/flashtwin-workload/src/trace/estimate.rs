@@ -23,8 +23,8 @@ pub fn estimate_lines(path: &Path) -> Option<u64> {
         lines += memchr_iter(b'\n', data).count() as u64;
         let looked_at = data.len();
         source.consume(looked_at);
-        // Reading continues at the end of the file, because some of its text may still be in the decompressor. Before
-        // that, the position in the file is a measure of the lines counted.
+        // Before the end of the file, its position is a measure of the lines counted, so reading may stop. At the end
+        // of the file, reading continues, because some of the text may still be in the decompressor.
         if (LOOKED_AT_BYTES..file_bytes).contains(&source.packed_position()) {
             break;
         }

@@ -109,9 +109,9 @@ pub(crate) fn sample(
     })
 }
 
-/// Whether addresses are numbers of objects rather than sectors. They are if one of two properties holds when they are
-/// read as sectors: most objects overlap the next one, or objects begin at any sector of a page. Requests to a device
-/// have neither property.
+/// Whether addresses are numbers of objects rather than sectors. To decide this, they are read as sectors. They are
+/// numbers of objects if most objects then overlap the next one, or if objects begin at any sector of a page. Requests
+/// to a device have neither property.
 fn are_objects(records: &[Record]) -> bool {
     let mut distinct: Vec<(u64, u64)> = records.iter().map(|r| (r.offset, r.bytes)).collect();
     distinct.sort_unstable();
@@ -222,8 +222,8 @@ impl Sample {
     }
 }
 
-/// Chooses the units. A unit given in the options is kept. If the format was given by name, its unit is kept, too, but
-/// a doubt is reported.
+/// Chooses the units. A unit given in the options is kept. If the format was given by name, its unit is kept as well,
+/// but a doubt is reported.
 pub(crate) fn judge(sample: &Sample, reader: &Reader, opts: &TraceOptions) -> Judged {
     let guessed = opts.format.is_none();
     let mut doubts = Vec::new();

@@ -223,8 +223,8 @@ impl Codes {
             && (self.other.is_some() || self.code_of(text).is_some() || word(text).is_some())
     }
 
-    /// Returns the code that matches a text. Tried in this order: the same text, the same number, the same text in
-    /// another case.
+    /// Returns the code that matches a text. A code with the same text has priority, then one with the same number,
+    /// then one with the same text in another case.
     fn code_of(&self, text: &[u8]) -> Option<usize> {
         let find =
             |same: &dyn Fn(&[u8]) -> bool| self.named.iter().position(|(code, _)| same(code));

@@ -29,8 +29,9 @@ impl Balance {
         }
     }
 
-    /// Adapts p and the ghost lists to a miss, while the lists have `t1` and `t2` pages. This covers the cases II, III
-    /// and IV of the algorithm, without its step REPLACE. Returns the ghost list that remembered the page.
+    /// Adapts p and the ghost lists to a miss. T1 has `t1` pages and T2 has `t2` pages at this time. The function
+    /// executes the cases II to IV of the algorithm except its step REPLACE, which evicts a page. Returns the ghost
+    /// list that remembered the page, if any.
     pub fn arrives(&mut self, lpn: Lpn, t1: usize, t2: usize) -> Option<usize> {
         if let Some(known) = self.incoming.known(lpn) {
             return known;
@@ -47,7 +48,8 @@ impl Balance {
         self.incoming.keep(lpn, from)
     }
 
-    /// Adapts to a miss like `arrives`, when the page is inserted. Returns whether a ghost list remembered the page.
+    /// Called when the missed page is inserted: adapts p and the ghost lists, unless `arrives` has already done so for
+    /// this page. Returns whether a ghost list remembered the page.
     pub fn inserted(&mut self, lpn: Lpn, t1: usize, t2: usize) -> bool {
         let known = self.arrives(lpn, t1, t2).is_some();
         self.incoming.done();

@@ -1,13 +1,14 @@
-//! Hot pages: pages written since the last reset of a filter, which is a Bloom filter or the exact set (CDA-GC
-//! section 3.2.2).
+//! Filter that classifies pages as hot: a page is hot if it was written since the filter's last reset (CDA-GC section
+//! 3.2.2). The filter is a Bloom filter or the exact set of written pages.
 //!
-//! Every write first queries the filter, then inserts its page. The page is hot if the filter already contained it. A
-//! page sets 8 bits of the bitmap of m bits: bit i is (h1 + i h2) mod m, for i = 0..7. Both hashes, h1 and h2, are
-//! the halves of one 64-bit mix of the page number. A reset clears the whole filter. A write triggers a reset if a
-//! certain number of distinct pages have been inserted, or if the reset time has passed.
+//! Every write first queries the filter, then inserts its page. The page is hot if the filter already contained it.
 //!
-//! With generations, there are two bitmaps of half the size. Pages are inserted into the younger bitmap, and a page
-//! is hot if either bitmap contains it. A reset clears the older bitmap, which becomes the younger one (D-18).
+//! - Hashes: a page sets 8 bits of the bitmap of m bits. Bit i is (h1 + i h2) mod m, for i = 0..7. The hashes h1 and h2
+//!   are the halves of one 64-bit mix of the page number, scaled to numbers below m.
+//! - Reset: clears the whole filter. A write triggers a reset if a certain number of distinct pages have been inserted,
+//!   or if the reset time has passed.
+//! - Generations (D-18): there are two bitmaps of half the size. Pages are inserted into the younger bitmap, and a page
+//!   is hot if either bitmap contains it. A reset clears the older bitmap, which then becomes the younger one.
 
 use std::collections::HashSet;
 
@@ -66,8 +67,8 @@ const PAGES_OF_10_000_BITS: u64 = 1455;
 struct Bloom {
     bits: u64,
     words: Vec<u64>,
-    /// Indices of the words that are not 0, unless there are more than this list can hold. Clearing only these words
-    /// is faster than clearing the whole filter.
+    /// Indices of the words that are not 0, so that a reset clears only these words. If there are more such words than
+    /// the list can hold, a reset clears the whole filter.
     used: Vec<usize>,
 }
 
@@ -231,15 +232,15 @@ impl Filter {
         self.younger.has(lpn) || self.older.as_ref().is_some_and(|older| older.has(lpn))
     }
 
-    /// Returns the number of the current period, which begins at the last reset. The number is never 0. A policy
-    /// stores it with a page that is found hot.
+    /// Returns the number of the current period, which began at the last reset. The number is never 0. A policy stores
+    /// it for each page that is found hot.
     #[inline]
     pub fn epoch(&self) -> u32 {
         self.epoch
     }
 
-    /// Whether a page that was found hot in the period `epoch` is still hot. `epoch` 0 stands for a page that is not
-    /// hot.
+    /// Whether a page that was found hot in the period `epoch` is still hot. An `epoch` of 0 means that the page was
+    /// not found hot.
     #[inline]
     pub fn remembers(&self, epoch: u32) -> bool {
         epoch == self.epoch || epoch != 0 && self.older.is_some() && epoch + 1 == self.epoch

@@ -47,8 +47,8 @@ impl ChosenPolicy {
         alone.map(|entry| entry.name)
     }
 
-    /// Returns the names to list: all policies that need no base policy, and GCaR over the base policies of the GCaR
-    /// paper. The prefix `gcar-` before any other base name is valid as well, but not listed.
+    /// Returns the policies that listings show: all policies that need no base policy, and GCaR over the base policies
+    /// of the GCaR paper. GCaR over any other base policy is valid as well, but not listed.
     pub fn names() -> Vec<String> {
         let filtered = gcar::BASES_OF_THE_PAPER.iter();
         let base = Self::base_names().map(String::from);

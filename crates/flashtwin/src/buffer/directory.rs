@@ -122,7 +122,8 @@ impl Directory {
             self.heads[chain] = after;
             return;
         }
-        // If the chain does not contain the page, the loop reaches its end, whose page is no valid index, and panics.
+        // If the chain does not contain the page, the loop reaches `END`. The page number of `END` is no valid index,
+        // so the next step panics.
         let next = &mut *self.next;
         while next[at as usize].page != page.0 {
             at = next[at as usize].page;

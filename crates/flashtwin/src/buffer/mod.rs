@@ -1,7 +1,7 @@
 //! The buffer in front of the flash: one directory of cached pages, and the policies that rank them.
 //!
-//! A policy is one file in `policies/` and only orders pages. The directory, pages in flight, waiting host requests
-//! and statistics are common to all policies: they are part of the device's front end.
+//! Each policy is one file in `policies/` and only orders pages. All policies share the directory, the pages in flight,
+//! the waiting host requests and the statistics. These parts belong to the device's front end.
 
 #[macro_use]
 mod policies;
@@ -66,15 +66,16 @@ pub struct Setup {
     pub settings: Settings,
 }
 
-/// Programs of the flash behind a buffer, for policies that write pages back ahead of their eviction.
+/// Time and size of the programs of the flash behind a buffer. Policies that write pages back ahead of their eviction
+/// use these values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Programs {
-    /// Longest time for which a write blocks a read of its chip, without moves of GC: a program, and an erase unless
-    /// reads suspend it.
+    /// Longest time for which a write blocks a read of the same chip: a program, plus an erase unless reads suspend
+    /// erases. Relocations by GC are not included.
     pub blocked: Time,
     /// Pages that one program writes.
     pub pages: u32,
-    /// Pages of a row of cells: those of one program for each page type (lower, upper, ...).
+    /// Pages of one row of cells: the pages of one program, times the number of page types (lower, upper, ...).
     pub row_pages: u32,
 }
 
@@ -90,8 +91,8 @@ impl Programs {
 words! {
     /// Logical blocks of the policies that rank blocks (D-7).
     pub enum Blocks {
-        /// N consecutive pages of one chip, where N is the number of pages of an erase block. Without static
-        /// placement: as `Host`.
+        /// N consecutive pages of one chip, where N is the number of pages of an erase block. With dynamic placement,
+        /// equal to `Host`.
         Element = "element",
         /// N consecutive pages of the host, where N is the number of pages of an erase block.
         Host = "host",
@@ -136,8 +137,8 @@ impl Blocking {
         (block * self.chips.by() + chip, offset)
     }
 
-    /// Returns the logical page at an offset of a logical block, which may be beyond the capacity of the device; `None`
-    /// if its number does not fit in 32 bits.
+    /// Returns the logical page at an offset of a logical block. The page may be beyond the capacity of the device.
+    /// Returns `None` if its number does not fit in 32 bits.
     pub fn page_of_block(&self, block: u32, offset: u32) -> Option<Lpn> {
         let n = u64::from(self.pages.by());
         let (block, offset) = (u64::from(block), u64::from(offset));

@@ -18,7 +18,7 @@ pub struct Access {
     pub request_pages: u32,
 }
 
-/// Everything that a policy may query of the device; all policies have the same information.
+/// The information that policies may query of the device.
 pub trait DeviceView {
     /// Returns the current virtual time.
     fn now(&self) -> Time;
@@ -26,8 +26,8 @@ pub trait DeviceView {
     fn dirty(&self, page: PageId) -> bool;
     /// Returns the logical page that is cached as `page`.
     fn lpn(&self, page: PageId) -> Lpn;
-    /// Returns the chip of the page's flash copy. If the page has no copy: with static placement, the chip to which
-    /// it will be written, otherwise `None`.
+    /// Returns the chip of the page's flash copy. If the page has no copy, returns the chip to which it will be written
+    /// with static placement, and `None` with dynamic placement.
     fn chip(&self, page: PageId) -> Option<ChipId>;
     /// Whether the page cannot be evicted because it is in flight (D-36): it has no slot yet, or its data are still
     /// being read. In the buffer without time no page is in flight.
@@ -59,9 +59,9 @@ pub trait DeviceView {
     fn drain_time(&self, chip: ChipId, exact: bool) -> Time;
     /// Returns the flash time of the reads and writes that the chip has to execute, without GC (LCR's load).
     fn load(&self, chip: ChipId) -> Time;
-    /// Returns the record of the chips whose `load`, or `drain_time` without `exact`, has changed. The device keeps
-    /// this record only for a policy that [follows the times](Policy::follows_times), and only if the time of a chip
-    /// does not depend on other chips. Otherwise returns `None`.
+    /// Returns the record of the chips whose `load`, or `drain_time` without `exact`, has changed. Returns `None` if
+    /// the device keeps no such record. The device keeps it for a policy that [follows the
+    /// times](Policy::follows_times), provided that the time of a chip does not depend on other chips.
     #[inline]
     fn time_changes(&self) -> Option<&ChipChanges> {
         None
@@ -77,8 +77,8 @@ pub trait DeviceView {
     fn open_pages(&self, chip: ChipId) -> u32;
 }
 
-/// Pages that a victim search skips. Pages in flight are always skipped. The cases other than `Nothing` are used by
-/// GCaR's filter.
+/// Pages that a victim search skips. Pages in flight are skipped in all cases. GCaR's filter uses the cases other than
+/// `Nothing`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Skip {
     /// The search skips only pages in flight.
@@ -127,8 +127,7 @@ pub struct Eviction {
     pub victims: Vec<PageId>,
     /// The logical block whose pages are evicted; `None` with policies that evict single pages.
     pub block: Option<u32>,
-    /// Whether the clean victims are written together with the dirty ones, because the block is written in full
-    /// length.
+    /// Whether the clean victims are written together with the dirty ones, because the block is written as a whole.
     pub write_clean: bool,
     /// Pages not in the buffer that are read from flash and written with the victims.
     pub padding: Vec<Lpn>,
@@ -161,25 +160,26 @@ impl Eviction {
     }
 }
 
-/// A replacement policy. It ranks pages and names victims; everything else is done by the device.
+/// A replacement policy: ranks pages and chooses victims. The device does everything else.
 ///
-/// Contract: on a miss, the device calls `admits`. If the buffer is full, or the policy
-/// `lacks_room`, the device calls `evict`; when `evict` returns, the victims are no longer in the
-/// policy. The device then calls `insert`. On a hit, it calls `hit`.
+/// On a miss, the device calls `admits`. If the buffer is full, or the policy `lacks_room`, the device then calls
+/// `evict`, which removes the victims from the policy. Last, the device calls `insert`. On a hit, the device calls
+/// `hit`. Three functions report other events:
 ///
 /// - `cleaned`: a page was written back and stays as a clean page.
 /// - `moved`: the flash copy of a page may be on another chip, or the page may have begun or ceased to be in flight.
 /// - `forget`: a page is removed for another reason than eviction, such as a trim.
 ///
-/// A policy keeps its data per [`PageId`] in arrays; the numbers are small.
+/// A policy keeps its data per [`PageId`] in arrays, because these numbers are small.
 pub trait Policy {
-    /// Whether a page that misses enters the buffer. If not, a read bypasses the buffer. Written pages always enter.
+    /// Whether a page that misses enters the buffer. If a read is not admitted, it bypasses the buffer. Written pages
+    /// enter in any case.
     #[inline]
     fn admits(&self, _access: &Access) -> bool {
         true
     }
-    /// Whether pages must be evicted for `incoming` although the buffer is not full. Called on a miss; never true for
-    /// an empty buffer.
+    /// Whether pages must be evicted for `incoming` although the buffer is not full. Called on a miss. Returns false if
+    /// the buffer is empty.
     #[inline]
     fn lacks_room(&self, _incoming: &Access) -> bool {
         false
@@ -204,12 +204,12 @@ pub trait Policy {
         skip: Skip,
         out: &mut Eviction,
     ) -> bool;
-    /// Whether a block occupies the room of all its pages, cached or not. If so, the device grants slots by
-    /// `block_of_room` and `room_kept`. Called once, when the policy starts.
+    /// Whether a block occupies the room of all its pages, cached or not. If so, the device calls `block_of_room` and
+    /// `room_kept` when it grants slots. Called once, when the policy starts.
     fn takes_whole_blocks(&self) -> bool {
         false
     }
-    /// Returns the block in whose reserved room an inserted page is stored; `None` if the page needs a slot of its
+    /// Returns the block whose reserved room stores the inserted page. Returns `None` if the page needs a slot of its
     /// own.
     fn block_of_room(&self, _lpn: Lpn) -> Option<u32> {
         None
@@ -239,15 +239,15 @@ pub trait Policy {
     ) -> Option<PageId> {
         None
     }
-    /// Returns the time without host accesses after which the device must call `ahead`; `None` if it must never call
-    /// `ahead`. Called once, when the policy starts.
+    /// Returns the time without host accesses after which the device must call `ahead`. With `None`, the device never
+    /// calls `ahead`. Called once, when the policy starts.
     fn ahead_after(&self) -> Option<Time> {
         None
     }
     /// Returns a dirty page to write back ahead of its eviction; `None` if no further page is to be written now. The
-    /// page stays cached. Called until it returns `None`, whenever a chip becomes idle and when the host has made no
-    /// access for the time of `ahead_after`. `in_flight` is the number of such write-backs in progress. A page for
-    /// which `busy` returns true must not be returned.
+    /// page stays cached. The device calls this function whenever a chip becomes idle, and when the host has made no
+    /// access for the time of `ahead_after`. Each time it calls until the result is `None`. `in_flight` is the number
+    /// of such write-backs in progress. A page for which `busy` returns true must not be returned.
     fn ahead(
         &mut self,
         _device: &dyn DeviceView,
@@ -261,8 +261,8 @@ pub trait Policy {
     fn stream(&self, _page: PageId) -> Stream {
         Stream::Cold
     }
-    /// Called before a page of the separate read cache is removed: because the read cache is full and page `lpn` will
-    /// enter it, or because the host writes page `lpn`, of which the read cache has a copy.
+    /// Called before a page is removed from the separate read cache. There are two reasons: the read cache is full and
+    /// page `lpn` will enter it, or the host writes page `lpn`, of which the read cache has a copy.
     #[inline]
     fn arrives(&mut self, _lpn: Lpn) {}
     /// Called when a page was inserted into the separate read cache, or evicted from it.
@@ -278,9 +278,9 @@ pub trait Policy {
     fn reset_counters(&mut self) {}
 }
 
-/// A hint about the next victims. The device uses it to prefetch data; it changes no result. A policy implements this
-/// trait if it makes replays of a large device with a large buffer measurably faster. The table entry of such a
-/// policy has the suffix `+ Prefetch`.
+/// A hint about the next victims. The device uses it to prefetch data; the hint changes no result. A policy implements
+/// this trait only if prefetching makes replays of a large device with a large buffer measurably faster. The table
+/// entry of such a policy has the suffix `+ Prefetch`.
 pub(crate) trait Prefetch {
     /// Returns the pages likely to be evicted next, soonest first. The device prefetches the data that their
     /// write-back accesses.

@@ -1,7 +1,7 @@
 //! The contents of the buffer: the policy with its pages, the separate read cache, and their room.
 //!
-//! This module is the buffer without time. [`crate::device`] adds slots, programs and waiting. [`super::untimed`]
-//! uses the buffer as it is.
+//! The module models the buffer without time. [`crate::device`] adds slots, programs and waiting. [`super::untimed`]
+//! adds nothing.
 
 use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
 use super::{Aged, AnyPolicy, List, Setup};
@@ -103,7 +103,7 @@ impl Room {
         }
     }
 
-    /// Whether a page must be evicted before the page of `incoming` can be inserted into the place `way`.
+    /// Whether a page must be evicted before the page of `incoming` can be inserted at `way`.
     #[inline(always)]
     pub fn is_full(&self, way: Way, incoming: &Access) -> bool {
         match way {
@@ -133,8 +133,8 @@ impl Room {
             out.one(page, 1);
             return true;
         }
-        // Pages set aside are in flight, and the policy no longer has them. While fewer pages are in flight than are
-        // cached, the policy has a page that can be evicted.
+        // Pages set aside are in flight, and the policy no longer has them. If fewer pages are in flight than are
+        // cached, the policy therefore has a page that can be evicted.
         while device.pages_in_flight() < self.pages {
             if !self.policy.evict(device, incoming, Skip::Nothing, out) {
                 break;
@@ -156,16 +156,17 @@ impl Room {
         self.read_capacity == 0
     }
 
-    /// Returns the list of the policy if the policy has one order, the buffer is full, and all pages that searches
-    /// have passed over are still in flight. The next victim is then [`Aged::next`], provided that this page is not
-    /// in flight.
+    /// Returns the policy's list, from which the next victim can be taken directly: [`Aged::next`], unless this page is
+    /// in flight. Returns `None` unless the policy has a single recency list, the buffer is full, and all pages that
+    /// searches have passed over are still in flight.
     #[inline(always)]
     pub fn full_in_order(&mut self) -> Option<&mut Aged> {
         let list = self.policy.in_order()?;
         (self.pages >= self.capacity && list.waits_for_all_passed()).then_some(list)
     }
 
-    /// Whether the choice of victims depends on the chips of the flash copies: the policy has no single recency list.
+    /// Whether the choice of victims may depend on the chips of the flash copies. A policy with a single recency list
+    /// does not depend on them.
     #[inline(always)]
     pub fn heeds_chips(&mut self) -> bool {
         self.policy.in_order().is_none()
@@ -217,8 +218,8 @@ impl Room {
         }
     }
 
-    /// If a page that was set aside is no longer in flight, inserts it into the policy again. Reports changes of
-    /// pages that were not set aside to the policy.
+    /// Inserts a page that was set aside into the policy again if the page is no longer in flight. For all other pages,
+    /// notifies the policy of the change.
     #[inline(never)]
     fn moved_aside(&mut self, device: &dyn DeviceView, page: PageId) {
         let Some(at) = self.aside(page) else {

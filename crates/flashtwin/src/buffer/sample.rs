@@ -1,11 +1,13 @@
 //! Samples of pages by hash: a page is in the sample with all its accesses, or with none.
 //!
-//! The sample estimates the hits of a buffer of C pages under all accesses. It uses the hits of a buffer of rate x C
-//! pages under the sampled accesses. For LRU, these follow from the depths of the sampled pages (SHARDS; Waldspurger,
-//! Park, Garthwaite and Ahmad, FAST 2015). For other policies, a miniature of the buffer is simulated (Waldspurger,
-//! Saemundsson, Ahmad and Park, ATC 2017). If a sample has fewer accesses than its rate would give, it lacks popular
-//! pages. Accesses to popular pages nearly always hit, so the missing accesses are counted as hits (section 3 of the
-//! FAST paper).
+//! The sample estimates the hits of a buffer of C pages under all accesses. The estimate is based on the hits of a
+//! buffer of rate x C pages under the sampled accesses. For LRU, these hits follow from the depths of the sampled pages
+//! (SHARDS; Waldspurger, Park, Garthwaite and Ahmad, FAST 2015). For other policies, a miniature of the buffer is
+//! simulated (Waldspurger, Saemundsson, Ahmad and Park, ATC 2017).
+//!
+//! A sample may have fewer or more accesses than its rate gives, because it contains too few or too many popular pages.
+//! Accesses to popular pages nearly always hit. Therefore only the misses of the sample are scaled up, and all other
+//! accesses count as hits (section 3 of the FAST paper).
 
 use super::stack::{LruCounts, LruCurve, LruStack};
 use crate::units::Lpn;
@@ -197,8 +199,8 @@ fn hit_ratio(counts: &LruCounts) -> f64 {
 /// Scales the counts of a sample up to all accesses. `totals` are the numbers of all reads and of all writes.
 pub fn scaled_counts(counts: &LruCounts, rate: f64, totals: (u64, u64)) -> LruCounts {
     let up = |n: u64| (n as f64 / rate).round() as u64;
-    // The sample has fewer accesses than its rate gives. The missing ones are accesses to popular pages, and count as
-    // hits.
+    // Scales up the misses. All other accesses count as hits, since a sample with too few or too many accesses has too
+    // few or too many popular pages.
     let hits = |hits: u64, accesses: u64, all: u64| {
         let hits = all as f64 + (hits as f64 - accesses as f64) / rate;
         hits.clamp(0.0, all as f64).round() as u64
@@ -275,8 +277,8 @@ mod tests {
 
     #[test]
     fn estimates_are_within_their_error() {
-        // A 95 % interval fails to contain about one size in twenty. For the sizes of one curve, this tends to happen
-        // together.
+        // A 95 % interval misses the exact value at about one size in twenty. The sizes of one curve tend to be missed
+        // together, so the test permits a lower share.
         let (mut within, mut all) = (0, 0);
         for seed in crate::seeds(10) {
             let mut rng = Rng::new(seed);

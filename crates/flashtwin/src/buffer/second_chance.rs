@@ -5,12 +5,12 @@ use super::policy::{page_text, DeviceView, Eviction};
 use super::PageId;
 use crate::memory::reach;
 
-/// Returns the least recent page for which `moves` returns false. Each call of `oldest` returns the next candidate.
-/// If `moves` returns true for a page, it has also moved this page from the least recent end to the most recent end
-/// or to another list.
+/// Returns the least recent page that gets no second chance. `oldest` returns the next candidate. `moves` returns true
+/// for a page that gets a second chance. In this case, `moves` has also moved the page from the least recent end to the
+/// most recent end or to another list.
 ///
-/// A page that `oldest` skips keeps its place and counts as inspected once. A page that moves counts as inspected
-/// each time the search reaches it.
+/// A page that `oldest` skips keeps its place and counts as inspected once. A page that moves counts as inspected each
+/// time the search reaches it.
 #[inline]
 pub(super) fn second_chance<L>(
     lists: &mut L,

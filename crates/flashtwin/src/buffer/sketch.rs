@@ -184,8 +184,8 @@ mod tests {
         }
     }
 
-    /// A counter that two pages share stays at the larger count, since an access increments only the smallest of its
-    /// page's counters.
+    /// A counter that two pages share stays at the larger of their counts, since an access increments only the smallest
+    /// of its page's counters.
     #[test]
     fn only_the_smallest_counters_grow() {
         let mut sketch = Sketch::new(4);

@@ -5,21 +5,22 @@
 //! last access. A page at depth d is thus cached in all buffers of d or more pages, and an access to it hits in these
 //! buffers.
 //!
-//! *Order.* Each access takes the next slot of a line of time, and clears the slot of the page's previous access. The
-//! depth of a page is the number of taken slots from its own slot on. Slots are bits. Prefix sums in nodes of one or
-//! two cache lines count whole words of bits, so an access reads a constant number of cache lines. Once all slots are
-//! used, the taken slots are moved together ([`Slots::compact`]).
+//! *Order.* The slots of a *line of time* are taken one after the other. Each access takes the next slot for its page,
+//! and clears the slot of the page's previous access. The depth of a page is the number of taken slots from its own
+//! slot on. Slots are bits. Prefix sums in nodes of one or two cache lines count whole words of bits, so an access
+//! reads a constant number of cache lines. Once all slots are used, the taken slots are moved together
+//! ([`Slots::compact`]).
 //!
 //! *Trims.* A trim leaves a hole at the depth of the page: buffers that held the page now have a free slot. The next
 //! access to a page deeper than a hole fills the hole nearest to the top. The pages between the top and this hole
 //! move down by one, and the hole moves to the former depth of the accessed page. Buffers that include the old depth
 //! of the hole but not the accessed page fill their free slot. Larger buffers keep a free slot.
 //!
-//! *Write-backs.* A page is dirty in buffers of at least `dirty` pages. A write sets `dirty` to one page. A read
-//! raises `dirty` to the page's depth, since smaller buffers have evicted the page and fetched it again, clean. When
-//! a page is accessed at depth d, all buffers of fewer than d pages have evicted it since its last access. Those of
-//! `dirty` to d - 1 pages wrote it back. The number of write-backs at each size is stored as the difference from the
-//! next smaller size.
+//! *Write-backs.* A page is dirty in buffers of at least `dirty` pages. A write sets `dirty` to 1. A read raises
+//! `dirty` to at least the page's depth, since smaller buffers have evicted the page and fetched it again, clean. When
+//! a page is accessed at depth d, all buffers of fewer than d pages have evicted it since its last access. Among them,
+//! the buffers of at least `dirty` pages wrote it back. The number of write-backs at each size is stored as the
+//! difference from the next smaller size.
 
 use std::collections::BinaryHeap;
 
@@ -69,7 +70,7 @@ struct AtDepth {
 
 /// A page without a slot.
 const NO_SLOT: u32 = u32::MAX;
-/// Stands for the least size of a buffer in which a page is dirty, if the page is dirty in no buffer.
+/// Value of `Page::dirty` for a page that is dirty in no buffer.
 const CLEAN: u32 = u32::MAX;
 
 impl LruStack {
@@ -358,9 +359,10 @@ const SLOTS_MIN: u32 = 1 << 14;
 #[derive(Clone, Debug, Default)]
 struct Slots {
     bits: Vec<u64>,
-    /// Prefix sums of the lowest level: for each block, the number of taken slots before it within its node. At the
-    /// higher levels: for each node, the number of taken slots before it within its parent. The slots of the block
-    /// that is being filled are not yet counted in the sums of later blocks.
+    /// Prefix sums of the four levels. On the lowest level, a sum belongs to a block: the number of taken slots in the
+    /// blocks before it in the same node. On each higher level, a sum belongs to a node: the number of taken slots
+    /// before it in the same parent. Slots of the block that is being filled are added to the sums when the block is
+    /// full.
     low: Vec<Low>,
     middle: Vec<Node>,
     high: Vec<Node>,
@@ -437,7 +439,7 @@ impl Slots {
     #[inline(always)]
     fn add(&mut self, block: u32, n: u32) {
         let at = |level: u32| (block >> (level * FAN_BITS)) as usize;
-        // Signed numbers of the children, as wide as the sums, so that the compiler can compare and add them in
+        // The index of each child is a signed number as wide as the sums, so that the compiler can compare and add in
         // vectors.
         let from = (at(0) % FAN) as i16;
         for (child, sum) in (0_i16..).zip(&mut self.low[at(1)].0) {
@@ -484,8 +486,8 @@ impl Slots {
         self.taken - self.rank(slot)
     }
 
-    /// Moves the taken slots together, in a new line of time with three times as many free slots as taken ones.
-    /// Returns the former slots: the rank of a slot among them is its new position.
+    /// Moves the taken slots together, in a new line of time with three times as many free slots as taken ones. Returns
+    /// the former slots. The rank of a taken slot among them is its position in the new line.
     fn compact(&mut self) -> Slots {
         let end = (u64::from(self.taken) * 4).max(u64::from(SLOTS_MIN));
         let last = u64::from(u32::MAX / BLOCK * BLOCK);

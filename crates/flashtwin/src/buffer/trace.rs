@@ -7,8 +7,8 @@
 //! - `drain1=500`: the queue of chip 1 completes in 500 us. `idle1`: chip 1 is idle.
 //! - `t+100`: 100 ms pass.
 //!
-//! Chips are striped. Write-backs take no time. Lists are printed most recent first. `7d` is a dirty page, `7c` a
-//! clean one, `ev 7d` a victim, and `ev B1{4,5}` a block of victims.
+//! Pages are striped over the chips. Write-backs take no time. Lists are printed most recent first. `7d` is a dirty
+//! page, `7c` a clean one, `ev 7d` a victim, and `ev B1{4,5}` a block of victims.
 
 use std::fmt;
 

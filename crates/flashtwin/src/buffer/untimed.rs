@@ -16,8 +16,8 @@ use crate::units::{ChipId, Lpn, Time};
 pub struct ChipState {
     /// Whether the chip collects garbage.
     pub in_gc: bool,
-    /// Time until the chip has completed its work: ECR's chip queue complete time (CQCT), and also LCR's load of the
-    /// chip.
+    /// Time until the chip has completed its work. Stands both for ECR's chip queue complete time (CQCT) and for LCR's
+    /// load of the chip.
     pub drain: Time,
     /// Whether the chip is idle.
     pub idle: bool,

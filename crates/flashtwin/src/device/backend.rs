@@ -1,11 +1,15 @@
 //! Interface between a device's front end and its back end: the flash of an SSD, or the members of an array. A back
 //! end executes page operations and returns them when they have completed.
 //!
-//! Contract: while the front end processes one event, it queues any number of operations ([`Backend::enqueue`]), and
-//! then calls [`Backend::settle`] once. For the next event of the queue, the front end advances the clock and calls
-//! [`Backend::on_event`]. It processes the operation that has finished, and any others that finished with the same
-//! event ([`Backend::more_done`]). Then it calls [`Backend::activate`] for the unit that `on_event` returned. A back
-//! end never calls the front end.
+//! The front end processes one event after the other. While it processes an event, it queues any number of operations
+//! ([`Backend::enqueue`]), and then calls [`Backend::settle`] once. For the next event, the front end:
+//!
+//! 1. Advances the clock and calls [`Backend::on_event`].
+//! 2. Processes the operation that has finished, and any others that finished with the same event
+//!    ([`Backend::more_done`]).
+//! 3. Calls [`Backend::activate`] for the unit that `on_event` returned.
+//!
+//! A back end never calls the front end.
 
 use crate::chips::{ChipChanges, ChipSet};
 use crate::events::EventQueue;
@@ -21,8 +25,8 @@ pub trait Backend: Clone + std::fmt::Debug + sealed::Work {
     fn unit_of(&self, lpn: Lpn) -> Option<ChipId>;
     /// Returns the units that are collecting garbage now.
     fn units_in_gc(&self) -> &ChipSet;
-    /// Returns the time until a unit has completed its work (ECR's chip queue complete time). With `exact`, the time
-    /// is exact, otherwise as printed in the paper (D-14).
+    /// Returns the time until a unit has completed its work (ECR's chip queue complete time). With `exact`, the time is
+    /// exact. Without it, the time is computed as printed in the paper (D-14).
     fn drain_time(&self, unit: usize, exact: bool, now: Time) -> Time;
     /// Returns the total flash time of the reads and writes queued or in service on a unit.
     fn load(&self, unit: usize) -> Time;
@@ -54,7 +58,8 @@ pub(crate) mod sealed {
     pub unsafe trait Work {
         /// Whether the front end in front of this back end is a plain one ([`super::plain`]).
         const PLAIN: bool = false;
-        /// Returns the number of the back end's variant. There are copies of the request path for some variants.
+        /// Returns the number of the back end's variant. Some variants have a compiled copy of the request path of
+        /// their own.
         #[inline(always)]
         fn kind(&self) -> u8 {
             0
@@ -100,8 +105,8 @@ pub(crate) mod sealed {
         /// Called once per event, after all operations of the event have been queued.
         fn settle(&mut self, _now: Time, _events: &mut EventQueue) {}
         /// Processes the event of a resource. If an operation finished, stores it in `done`, which must be empty.
-        /// Returns the unit to activate afterwards. Returns `None` if the event is internal to the back end, that is,
-        /// if no operation finished and no unit became idle.
+        /// Returns the unit to activate afterwards. Returns `None` if no operation finished and no unit became idle:
+        /// such an event is internal to the back end.
         fn on_event(
             &mut self,
             resource: usize,
@@ -144,8 +149,8 @@ pub(crate) mod sealed {
         }
         /// Starts or stops the record of the units whose load or drain time changes.
         fn follow_times(&mut self, _on: bool) {}
-        /// Returns the record of the units whose load, or whose drain time as printed, has changed. `None` if there
-        /// is no record.
+        /// Returns the record of the units whose load, or whose drain time without `exact`, has changed. Returns `None`
+        /// if there is no record.
         #[inline]
         fn time_changes(&self) -> Option<&ChipChanges> {
             None

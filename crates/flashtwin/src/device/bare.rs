@@ -1,8 +1,8 @@
 //! Bare devices: devices whose front end takes no time. They are used as members of an array.
 //!
-//! If a member has no link, processor or buffer that takes time, a request consists of its pages only, and each page
-//! waits independently (D-35). The array then sends the pages directly to the flash, bypassing the front end. All
-//! instants are the same as with the front end.
+//! If a member has no link, processor or buffer that takes time, a request to it consists of its pages only, and the
+//! flash executes each page independently (D-35). The array then sends the pages directly to the flash, bypassing the
+//! front end. The completion times are the same as with the front end.
 
 use super::requests::number_in_logs;
 use super::{Backend, Device};
@@ -21,8 +21,8 @@ impl<B: Backend> Device<B> {
         self.now = now;
     }
 
-    /// Returns the number that the next request has in logs. Used if the caller stores the request elsewhere;
-    /// [`Device::take_number`] then advances the number.
+    /// Returns the number that the next request has in logs. A caller that stores the request elsewhere uses this
+    /// function; [`Device::take_number`] then advances the number.
     #[inline(always)]
     pub(crate) fn next_number(&self) -> u32 {
         number_in_logs(self.requests.next_number())

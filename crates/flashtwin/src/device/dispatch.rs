@@ -28,7 +28,7 @@ impl<B: Backend> Device<B> {
     #[inline(never)]
     fn dispatch_past_cache(&mut self, id: ReqId) {
         let r = &mut self.requests[id];
-        // No page sets the parts of such a request. They are zero from the start, and therefore marked as set.
+        // No page sets the parts of such a request. They stay zero, and are therefore marked as set.
         (r.parts, r.parts_set) = (Breakdown::default(), PartsSet::All);
         let (op, first, pages) = (r.op, r.first_page, r.pages);
         if self.broken {
@@ -152,7 +152,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Continues a request whose pages are all done. The access time of the buffer follows, then the transfer on the
+    /// Continues a request whose pages are all done. The access time of the buffer is next, then the transfer on the
     /// link.
     #[inline(always)]
     pub(super) fn pages_done(&mut self, id: ReqId) {
@@ -219,7 +219,7 @@ impl<B: Backend> Device<B> {
         );
         let queue = r.queue;
         let is_usual = !self.broken && !self.collects_completions;
-        // The rare cases are in a function of their own, so that this function needs no stack frame.
+        // The rare cases are in another function, so that this function needs no stack frame.
         if !is_usual || !self.metrics.finished(&r.finished(now, work), B::PLAIN) {
             self.complete_unusually(id);
         }

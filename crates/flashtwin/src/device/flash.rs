@@ -186,8 +186,8 @@ impl OpTimes {
         }
     }
 
-    /// Returns the parts of the last span of length `time` of the operation, which ends at `now`. If the operation
-    /// took less time than that, returns the parts of its whole time.
+    /// Returns the parts of the last `time` of the operation, which ends at `now`. If the operation took less time than
+    /// that, returns the parts of its whole time.
     #[inline(always)]
     pub fn parts_within(&self, time: Time, now: Time) -> Breakdown {
         match now - self.enqueued <= time {

@@ -1,10 +1,12 @@
 //! The host link: command overhead, and the wire that transfers the data of requests.
 //!
-//! A bus (the reference's, or SATA) transfers one request at a time. As with DiskSim's device that never disconnects,
-//! the bus is held while a write is received or a read is returned. Finished requests have priority over new ones.
-//! The command of a read takes no bus time. On SATA, it does not even wait for the bus (command queueing). If the
-//! transfer of a sector takes no time, no request waits for the bus. A duplex link (PCIe) has an inbound wire for
-//! writes and an outbound wire for reads. On each wire, requests are served in order of arrival.
+//! A bus (the reference's, or SATA) transfers one request at a time. The bus is held while a write is received or a
+//! read is returned, as in DiskSim's device that never disconnects. Finished requests have priority over new ones. The
+//! command of a read takes no bus time. On SATA, it does not even wait for the bus (command queueing). If the transfer
+//! of a sector takes no time, no request waits for the bus.
+//!
+//! A duplex link (PCIe) has an inbound wire for writes and an outbound wire for reads. On each wire, requests are
+//! served in order of arrival.
 
 use std::collections::VecDeque;
 
@@ -267,8 +269,9 @@ impl<B: Backend> Device<B> {
         self.without_bus(|device| device.reach_controller(id));
     }
 
-    /// Runs `work`, which may finish requests. The finished requests then return over the link, one after the other.
-    /// No request is dispatched before `work` for another one has ended.
+    /// Runs `work`, which may finish requests. After `work`, the finished requests return over the link, one after the
+    /// other. If `work` calls this function again, the requests return after the outer `work`, so that no other request
+    /// is dispatched in between.
     #[inline(always)]
     pub(super) fn without_bus(&mut self, work: impl FnOnce(&mut Device<B>)) {
         let outer = std::mem::replace(&mut self.link.handing_on, true);
@@ -277,7 +280,7 @@ impl<B: Backend> Device<B> {
         self.hand_on_bus();
     }
 
-    /// Calls `work` as `without_bus` does, but in an event of the flash, in which no other work of the link can be
+    /// Calls `work` as `without_bus` does, in an event of the flash. During such an event, no other work of the link is
     /// running.
     #[inline(always)]
     pub(super) fn without_bus_in_event(&mut self, work: impl FnOnce(&mut Device<B>)) {
@@ -432,8 +435,8 @@ mod tests {
     use crate::spec::builtin;
     use crate::{DeviceSpec, Ssd};
 
-    /// Submits reads and writes of one page at the same instant, to a device without a buffer. Returns the instants
-    /// of their completions, in nanoseconds. A read of a page that was never written takes no time in the device, a
+    /// Submits reads and writes of one page at the same instant, to a device without a buffer. Returns the instants of
+    /// their completions, in nanoseconds. In the device, a read of a page that was never written takes no time, and a
     /// write takes 200 us.
     fn ends(kind: &str, ops: &[Op]) -> Vec<(Op, u64)> {
         let overrides = [

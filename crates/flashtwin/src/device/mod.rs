@@ -9,8 +9,8 @@
 //! - *Outputs*: [`Device::completions`] has the finished requests, which the caller takes.
 //! - *State*: preconditioning, saving and loading, and the metrics.
 //!
-//! Calls must be in order of time: a request must not be submitted at an instant before that to which the device has
-//! been advanced.
+//! Calls must be in order of time: the instant of a request must not be before the instant to which the device has been
+//! advanced.
 
 mod backend;
 mod bare;
@@ -261,7 +261,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// Returns the flash counters without the wear of blocks, which would need a pass over all blocks: `erase_spread`
-    /// and `erase_counts` are empty. For callers that poll a device in real time.
+    /// and `erase_counts` are empty. Intended for callers that poll a device in real time.
     pub fn flash_report_without_wear(&self) -> FlashReport {
         let since = self.metrics.since();
         let mut report = self.backend.report_without_wear(self.now, since);
@@ -311,17 +311,17 @@ impl<B: Backend> Device<B> {
 
     // ---- time ----
 
-    /// Returns the instant of the next event; `None` if the device is idle. A device that only waits for a longer
-    /// silence of the host counts as idle.
+    /// Returns the instant of the next event; `None` if the device is idle. A device also counts as idle if its only
+    /// pending event is the timer of the buffer's policy for a time without host accesses.
     #[inline]
     pub fn next_event(&self) -> Option<Time> {
         let at = self.next_time();
         (at != Time::NEVER && !self.awaits_silence()).then_some(at)
     }
 
-    /// Whether nothing is pending but the timer after which the buffer's policy writes pages back. Only
-    /// [`Device::advance`] lets this time pass. Otherwise, each caller that completes all requests would wait for the
-    /// silence.
+    /// Whether only one timer is pending: after a time without host accesses, the buffer's policy writes pages back.
+    /// Only [`Device::advance`] lets this time pass. If [`Device::step`] did so, each caller that steps until all
+    /// requests are complete would wait for this timer.
     #[inline]
     fn awaits_silence(&self) -> bool {
         !B::PLAIN
@@ -360,7 +360,7 @@ impl<B: Backend> Device<B> {
     pub fn step_before(&mut self, limit: Time) -> bool {
         let is_due = self.next_time() < limit && !self.awaits_silence();
         if is_due {
-            // With these arguments exactly one event is processed, because all others are due too late.
+            // With these arguments exactly one event is processed, because no further event is due before the limit.
             self.run_events(Time::ZERO, 0);
         }
         is_due
@@ -408,7 +408,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Returns the end of this run: events at or after that instant are not processed. `now` must be before `limit`.
+    /// Returns the end of this run: events at or after the end are not processed. `now` must be before `limit`.
     #[inline(always)]
     fn end_of_run(&self, limit: Time, below: usize) -> Time {
         match self.requests.len() < below {

@@ -1,10 +1,10 @@
 //! Writes of parts of pages, on a device that has no buffer and does not extend requests to whole pages. Such a write
 //! first reads the page (D-97).
 //!
-//! The read must return the results of all earlier writes of the page, and the program must not undo later ones. If
-//! one of the writes of a page covers only a part of it, the writes therefore take turns. A turn is either one
-//! partial write, which reads, changes and programs the page, or any number of writes of the whole page. Host reads
-//! do not wait. They may or may not return the data of a write that has not completed.
+//! The read must return the results of all earlier writes of the page, and the program must not undo later ones. The
+//! writes of a page therefore take turns. A turn is either one partial write, which reads, changes and programs the
+//! page, or any number of writes of the whole page. Host reads do not wait for turns. They may or may not return the
+//! data of a write that has not completed.
 
 use std::collections::VecDeque;
 
@@ -150,8 +150,8 @@ impl<B: Backend> Device<B> {
         self.direct_write(id, done.op.lpn);
     }
 
-    /// Ends the turn of a write: adds the time before the turn to `parts`. If no write of the turn is left, begins
-    /// the next turn.
+    /// Ends a write's part in its turn, and adds the time that the write spent before its program to `parts`. If no
+    /// write of the turn is left, begins the next turn.
     pub(super) fn end_turn(&mut self, id: ReqId, lpn: Lpn, parts: &mut Breakdown) {
         let at = self.writes.find(lpn);
         let at = at.expect("a page being written has its place");
@@ -276,7 +276,7 @@ mod tests {
         }
     }
 
-    /// The first and the last of three pages are covered only in part, so they are read first, which takes 434.6 us
+    /// The first and the last of three pages are covered only in part, so both are read first, which takes 434.6 us
     /// each. The page between them waits only for the chip.
     #[test]
     fn only_the_ends_of_a_request_are_read() {

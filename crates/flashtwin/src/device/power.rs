@@ -1,5 +1,5 @@
-//! Power loss, for a server that stores the data outside the model. Reports from when on the contents of a page
-//! survive a power loss, and restarts the device after one.
+//! Power loss, for a server that stores the data outside the model. Reports the event after which the contents of a
+//! page survive a power loss, and restarts the device after one.
 
 use super::cache::Cache;
 use super::controller::Controller;
@@ -94,17 +94,17 @@ impl<B: Backend> Device<B> {
         self.programs.programs.drain(..)
     }
 
-    /// Simulates a power loss at this instant, and restarts the device. The data that [`Device::power_cut`] lists are
-    /// lost. Requests in flight never complete. The device then has a new, empty front end as `front` specifies.
-    /// Before the restart:
+    /// Simulates a power loss at this instant, and restarts the device with a new, empty front end as `front`
+    /// specifies. The data that [`Device::power_cut`] lists are lost. Requests in flight never complete. Before the
+    /// restart:
     ///
     /// - The flash completes the operations that were passed to it and any running garbage collection, with their
     ///   effects on map and wear.
-    /// - Protected memory is written to flash. Pages that find no room, or lack a part that was on a dead die, are
-    ///   lost, too.
+    /// - Protected memory is written to flash. A page is lost if it finds no room, or if it lacks a part that was on a
+    ///   dead die.
     ///
-    /// [`Device::now`] advances during these operations. Counters start at zero after them (D-135). Returns `None` if
-    /// the operations take more than `steps` events.
+    /// [`Device::now`] advances during these operations, and the counters are reset to zero after them (D-135). Returns
+    /// `None` if the operations take more than `steps` events.
     pub(crate) fn start_again(&mut self, front: &Front, mut steps: u64) -> Option<PowerCut> {
         let mut cut = self.power_cut();
         if self.cache.present && self.cache.protected {

@@ -16,7 +16,7 @@ use crate::units::Time;
 pub(super) struct ReqId(pub u32);
 
 /// A request between its arrival and its completion. The queue, the parts, and the instants after the arrival are set
-/// later. Fields that start at zero are adjacent, so that few instructions set them.
+/// as the request proceeds. Fields that start at zero are adjacent, so that few instructions set them.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub(super) struct InDevice {
@@ -202,7 +202,7 @@ impl Requests {
         self.next_number
     }
 
-    /// Returns the number of the next request, and advances it. For a request that is stored elsewhere.
+    /// Returns the number of the next request, and advances it. Called for a request that is stored elsewhere.
     pub fn take_number(&mut self) -> u64 {
         let number = self.next_number;
         self.next_number += 1;

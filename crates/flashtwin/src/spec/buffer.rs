@@ -89,8 +89,8 @@ fn capacity(spec: &DeviceSpec) -> Option<Value> {
     Some(Value::Number(bytes))
 }
 
-/// Returns the size of the read cache. `None` if the device has no read cache, and its policy does not have one by
-/// default either.
+/// Returns the size of the read cache to write to a device file. Returns `None` if the file can omit the key: the
+/// device has no read cache, and a device with this policy has none by default.
 fn read_cache(spec: &DeviceSpec) -> Option<Value> {
     let buffer = spec.buffer.as_ref()?;
     let key = Buffer::read_cache_pages.short_name();

@@ -1,5 +1,5 @@
-//! The tables of all keys. Files are checked against them, unknown keys get suggestions from them, and
-//! `docs/devices.md` and `flashtwin device show` print them.
+//! The tables of all keys. Device files are checked against the tables, and unknown keys get suggestions from them.
+//! `docs/devices.md` and `flashtwin device show` print the tables.
 //!
 //! Keys are declared in their sections (`section.rs`). Parameters of policies, rules and layers are declared in the
 //! files of these components (`crate::component`). This file combines both.
@@ -123,7 +123,7 @@ fn of_policies() -> Vec<KeyDoc> {
 /// A parameter with the components that have it.
 struct Shared {
     parameter: &'static Parameter,
-    /// Description of the parameter. If the descriptions of the components differ, all of them.
+    /// Description of the parameter. If the descriptions of the components differ, the field has all of them.
     doc: String,
     names: Vec<&'static str>,
 }

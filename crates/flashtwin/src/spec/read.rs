@@ -157,7 +157,8 @@ impl Table<'_> {
                     None => return false,
                 },
             };
-            // A selector with a wrong value is reported itself. It is no reason to report other keys.
+            // A selector with a wrong value is reported as an error of its own. The keys that depend on the selector
+            // are then not reported.
             self.is_word(selector, value) && !is_met(selector, wanted, value)
         })
     }
@@ -300,7 +301,8 @@ fn unknown(tree: &Tree) -> Vec<Problem> {
                 "" => name.clone(),
                 section => format!("{section}.{name}"),
             };
-            // A key of the root with a dot in its name is not the dotted key. Neither is a key in the section `[""]`.
+            // A key of the root with a dot in its name (`"a.b"`) is not the dotted key `a.b`. A key in the section
+            // `[""]` is no known key either.
             if find(&key).is_some_and(|doc| split(doc.key) == (section, name)) {
                 continue;
             }

@@ -1,5 +1,5 @@
-//! Converts the logs of a device to slices. Finds for each end the beginning that belongs to it, and for each slice the
-//! request that caused it. The module `array` converts an array's own log.
+//! Converts the logs of a device to slices. For each end of an operation, finds its beginning. For each slice, finds
+//! the request that caused it. The module `array` converts an array's own log.
 
 mod array;
 
@@ -20,7 +20,8 @@ pub(super) struct Collector {
     from: Time,
     /// Time after which no slice begins.
     pub until: Time,
-    /// Number of the device's requests before the run. Shown numbers are those of the run: device number minus this.
+    /// Number of requests that the device received before the run. The timeline subtracts it from the numbers of
+    /// requests.
     ahead: u32,
     open: HashMap<Track, u32>,
     /// For each track with a suspended operation, the slice of this operation.

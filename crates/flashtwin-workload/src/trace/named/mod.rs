@@ -153,9 +153,9 @@ impl Named {
                 best = Some((separator, titles, fields, found));
                 break;
             }
-            // This line has the columns, but they are given by number only, so it may be a line of titles. Lines
-            // before the first line with a valid time are titles. If no line has a valid time, the first line that
-            // has the columns counts.
+            // This line has the columns, but they are given by number only, so it may be a line of titles. All lines
+            // before the first line with a valid time are titles. If no line has a valid time, the first line that has
+            // the columns is used.
             if best.is_none() && !comment {
                 best = Some((separator, number, fields, found));
             }

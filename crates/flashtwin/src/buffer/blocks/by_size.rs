@@ -6,9 +6,9 @@
 //! size 1:  B0 - B5            largest: B2
 //! ```
 //!
-//! A node that loses a page keeps its recency, so it would have to be inserted in the middle of the list of its new
-//! size. Instead, it is kept in a heap until its next access makes it the most recent node of its size. Such nodes
-//! are few.
+//! A node that loses a page keeps its recency. In the list of its new size, it would therefore have to be inserted
+//! between other nodes. To avoid the search for its position, the node is kept in a heap until its next access, which
+//! makes it the most recent node of its size. Few nodes are in the heap.
 
 use super::{Heaps, NodeId, NONE};
 use crate::buffer::PageId;
@@ -153,7 +153,8 @@ impl BySize {
         std::iter::successors(before(&self.ends.len()), before)
     }
 
-    /// Returns the node with the most pages for which `passed_over` returns false; of equals, the least recent one.
+    /// Returns the node with the most pages for which `passed_over` returns false. Among nodes with equally many pages,
+    /// the least recent one is returned.
     pub fn largest_but(&self, passed_over: &mut dyn FnMut(NodeId) -> bool) -> Option<NodeId> {
         let older = |&at: &u32| Some(self.entries[at as usize].newer).filter(|&n| n != NONE);
         let listed = self

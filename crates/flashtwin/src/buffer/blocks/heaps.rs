@@ -104,8 +104,8 @@ impl<K: Ord + Copy> Heaps<K> {
         put(entries, at, entry);
     }
 
-    /// Calls `below` for entries of a heap, starting with the least entry. If `below` returns true for an entry, its
-    /// children are visited, too. Children have keys that are not less than the key of their parent.
+    /// Calls `below` for entries of a heap, starting with the least entry. If `below` returns true for an entry, the
+    /// walk continues with the children of the entry, whose keys are not less than its own.
     #[inline]
     pub fn walk(&self, heap: usize, mut below: impl FnMut(K, NodeId) -> bool) {
         walk_from(&self.heaps[heap], 0..1, &mut below);

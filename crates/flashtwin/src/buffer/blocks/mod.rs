@@ -6,9 +6,8 @@
 //!                           +-> page <-> page <-> page      (offset of each in its block)
 //! ```
 //!
-//! A node exists as long as the policy needs it, usually while a page of its block is cached. The numbers of nodes
-//! are small and reused. They have the same type as the numbers of pages, so that [`super::List`] can order nodes,
-//! too.
+//! A node exists as long as the policy needs it, usually while a page of its block is cached. Nodes have small numbers,
+//! which are reused. A node number has the same type as a page number, so that a [`super::List`] can order nodes.
 
 mod by_size;
 mod heaps;
@@ -168,14 +167,14 @@ impl<T: Default> BlockTable<T> {
         self.blocking.block_of(lpn).0
     }
 
-    /// Whether a page needs a new block for which the buffer has no room, because each block is charged for all its
-    /// pages.
+    /// Whether the page's block is not in the table, and the buffer has no room for another block. Each block is
+    /// charged for all its pages.
     pub fn lack_room_for(&self, lpn: Lpn) -> bool {
         self.exceed(self.len + 1, 0) && self.find_for(lpn).is_none()
     }
 
-    /// Whether the buffer lacks room for `others` pages outside blocks. Each block of the table is charged for all
-    /// its pages.
+    /// Whether the buffer lacks room for `others` pages that are not in blocks. Each block of the table is charged for
+    /// all its pages.
     pub fn lack_room_beside(&self, others: u32) -> bool {
         self.exceed(self.len, others)
     }
@@ -190,8 +189,8 @@ impl<T: Default> BlockTable<T> {
         &self.setup
     }
 
-    /// Returns the logical page at an offset of a block, which may be beyond the capacity of the device; `None` if its
-    /// number does not fit in 32 bits.
+    /// Returns the logical page at an offset of a block. The page may be beyond the capacity of the device. Returns
+    /// `None` if its number does not fit in 32 bits.
     pub fn page_of_block(&self, block: u32, offset: u32) -> Option<Lpn> {
         self.blocking.page_of_block(block, offset)
     }
@@ -227,8 +226,8 @@ impl<T: Default> BlockTable<T> {
         node
     }
 
-    /// Adds a node that is in no hash chain, so that [`Self::find`] does not find it. A table has either only nodes
-    /// of this kind or none.
+    /// Adds a node that is in no hash chain, so that [`Self::find`] does not find it. Either all nodes of a table are
+    /// added by this function, or none.
     pub fn add_apart(&mut self, number: u32) -> NodeId {
         self.place(number, APART)
     }

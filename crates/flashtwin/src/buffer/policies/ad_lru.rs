@@ -6,13 +6,13 @@
 //!
 //! - A new page enters Lc.
 //! - A page that is hit moves to the most recent end of Lh, and its cold flag is cleared.
-//! - The victim is taken from Lc if Lc holds more than min_lc pages, otherwise from Lh.
+//! - The victim is taken from Lc if Lc holds more than min_lc pages or Lh is empty, otherwise from Lh.
 //! - If that list has a clean page, the victim is FC.
 //! - If all its pages are dirty, the search starts at the least recent page. A page whose cold flag is set is the
 //!   victim. Any other page gets the flag and moves to the most recent end of its list.
 //!
-//! If GCaR filters the policy, the search for a clean page proceeds from FC towards the most recent
-//! end.
+//! If GCaR filters the policy, the search for a clean page starts at FC and skips pages whose chip is in GC. It
+//! proceeds towards the most recent end.
 
 use crate::buffer::age_index::{Ages, Passed};
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make};

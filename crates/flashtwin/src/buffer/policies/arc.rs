@@ -1,9 +1,9 @@
 //! ARC: hits in the ghost lists balance recency against frequency (Megiddo and Modha, FAST 2003, Fig. 4).
 //!
 //! T1 holds pages referenced once recently, T2 pages referenced more often. B1 and B2 remember the pages that were
-//! evicted from T1 and T2. The target size of T1 is p; the size of the buffer is c. T1 and B1 together, called L1,
-//! have at most c pages. All four lists together have at most 2c pages. A hit in T1 or T2 moves the page to the most
-//! recent end of T2. A miss depends on the list that remembers the page:
+//! evicted from T1 and T2. The target size of T1 is p; the size of the buffer is c. T1 and B1 together, called L1, have
+//! at most c pages. All four lists together have at most 2c pages. A hit in T1 or T2 moves the page to the most recent
+//! end of T2. The effect of a miss depends on the list that remembers the page:
 //!
 //! - B1: p grows by max(1, |B2|/|B1|), and the page enters T2.
 //! - B2: p shrinks by max(1, |B1|/|B2|), and the page enters T2.

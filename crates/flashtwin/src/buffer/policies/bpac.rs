@@ -1,9 +1,9 @@
 //! BPAC-R: ranks hot pages individually, and the others by block (after Wu, Eckart, He, MSST 2010).
 //!
-//! This policy is a reconstruction. Two facts are published (CBM section II.D): there are two lists, and a criterion
-//! splits them. The formulas are ours. Pages enter a page list P, most recent first, and return to its head when they
-//! are written again. If P has more than L_P pages, its least recent page moves to the cluster of its block. The
-//! cluster then becomes the most recent one in the list K.
+//! This policy is a reconstruction. Two facts are published (CBM section II.D): BPAC has two lists, and a criterion
+//! decides which pages are in which list. The formulas are ours. Pages enter a page list P, most recent first, and
+//! return to its head when they are written again. If P has more than L_P pages, its least recent page moves to the
+//! cluster of its block. The cluster then becomes the most recent one in the list K.
 //!
 //! A cluster is *grown* if it has received no page for more than A page writes. The victim is the grown cluster with
 //! the most pages, and of equals the least recent one. Without grown clusters, the victim is the least recent
@@ -14,11 +14,15 @@
 //! K   B2 - B1 - | - B0  clusters older than A are grown: they are ranked by size
 //! ```
 //!
-//! L_P and A adapt after every C page writes, where C is the capacity of the buffer in pages. Two kinds of distances
-//! are recorded, in page writes; a distance above C counts as C. When a page is rewritten: the distance since its
-//! previous write. When a page moves to a cluster that has pages: the distance since the cluster last received a
-//! page. L_P becomes the least distance that covers 90 % of the first kind, limited to 0.1 C to 0.9 C. A becomes the
-//! least distance that covers 90 % of the second kind. Each adaptation then halves the recorded counts.
+//! L_P and A adapt after every C page writes, where C is the capacity of the buffer in pages. They adapt to two
+//! distributions of distances. A distance is a number of page writes, and counts as C if it exceeds C.
+//!
+//! - When a page is rewritten, the distance since its previous write is recorded. L_P becomes the least distance that
+//!   covers 90 % of these, limited to 0.1 C to 0.9 C.
+//! - When a page moves to a cluster that has pages, the distance since a page last moved to this cluster is recorded. A
+//!   becomes the least distance that covers 90 % of these.
+//!
+//! After each adaptation, the recorded counts of both distributions are halved.
 //!
 //! With `cache_reads`, a read is handled and counted as a write. Without it, reads change nothing.
 
@@ -190,7 +194,7 @@ impl Bpac {
         }
     }
 
-    /// Whether an access counts as a write: a write does, and with `cache_reads` a read does, too.
+    /// Whether an access counts as a write. With `cache_reads`, all accesses do; otherwise only writes do.
     #[inline]
     fn counts(&self, access: &Access) -> bool {
         access.write || self.cache_reads

@@ -1,8 +1,8 @@
 //! BPLRU: recency of blocks, whole blocks as victims (Kim, Ahn, FAST 2008).
 //!
-//! A hit or an insertion moves the block to the most recent end of the list. The victim is the least recent block,
-//! with all its pages. The block that is being accessed is a victim only if there is no other block. Two parameters
-//! change this:
+//! A hit or an insertion moves the block to the most recent end of the list. The victim is the least recent block, with
+//! all its pages. The block that is being accessed is a victim only if there is no other block. Two parameters change
+//! these rules:
 //!
 //! - Compensation: a block that was written completely and in order moves to the least recent end.
 //! - Padding: the missing pages of a victim are read from flash, and the block is written as a whole. A block without

@@ -7,19 +7,24 @@
 //!
 //! The victim is the least popular block of BR; of equals, the one with the most pages, then the one written least
 //! recently. If BR is empty, the least recent page of PR is evicted with all pages of its block. The block that is
-//! being written is a victim only if there is no other block. Merge-on-flush: clean pages of the victim block in the
-//! read cache are written together with it, if the victim block has more dirty pages than there are such clean pages.
+//! being written is a victim only if there is no other block.
+//!
+//! Merge-on-flush: the read cache may hold clean pages of the victim block. They are written together with the victim
+//! if the victim has more dirty pages than there are such clean pages.
+//!
 //! ```text
 //! PR  20 - 16 - 8 - 0            most recent ... least recent
 //! BR  B3 pop2 - B1 pop2          most popular ... victim
 //! RC  6                          read cache, LRU, managed by the buffer
 //! ```
 //!
-//! THR starts at 2. Each time BR has grown and takes more than theta of the write buffer, THR doubles, to at most N,
-//! the number of pages of a block. Each time an eviction finds BR empty, THR halves, to at least `threshold_floor`
-//! (D-20). A block that then has THR pages in PR moves to BR when its next page arrives, or immediately with `migrate
-//! = "scan"` (D-222). With a share for BR, victims are taken from PR until BR takes more than this share (D-206).
-//! Reads change nothing. Reads that miss bypass the write buffer.
+//! THR changes as follows (D-20). It starts at 2. It doubles each time BR has grown and takes more than theta of the
+//! write buffer, to at most N, the number of pages of a block. It halves each time an eviction finds BR empty, to at
+//! least `threshold_floor`. After a halving, PR may have blocks with THR or more pages. Such a block moves to BR when
+//! its next page arrives, or immediately with `migrate = "scan"` (D-222).
+//!
+//! With a share for BR, victims are taken from PR until BR takes more than this share (D-206). Reads change nothing,
+//! and reads that miss bypass the write buffer.
 
 use crate::buffer::blocks::{BlockParameters, BlockTable, FilteredParameters, Heaps, NodeId};
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make};
@@ -138,9 +143,8 @@ pub struct Cbm {
     parameters: Parameters,
     /// Every block with a page in the write buffer or in the read cache.
     blocks: BlockTable<Block>,
-    /// The pages of PR, and pages of BR that were in PR before. The pages of BR are removed when a search encounters
-    /// them, or when they are evicted. To remove all pages of a block when it moves to BR would access scattered
-    /// memory.
+    /// The pages of PR, and pages of BR that were in PR before. A page of BR is removed when a search encounters it, or
+    /// when it is evicted. Removing all pages of a block when the block moves to BR would access scattered memory.
     pr: List,
     br: Heaps<Rank>,
     br_pages: u32,
@@ -196,8 +200,8 @@ impl Cbm {
         (block.popularity, !self.blocks.pages(node), block.written)
     }
 
-    /// Updates the rank of a block in BR, unless the rank has only risen. The next search updates a rank that has
-    /// risen.
+    /// Updates the stored rank of a block in BR if the rank has fallen. If the rank has risen, the next search updates
+    /// it.
     fn rank(&mut self, node: NodeId) {
         let rank = self.rank_of(node);
         if self.br.key_of(node).is_none_or(|key| rank < key) {
@@ -205,8 +209,8 @@ impl Cbm {
         }
     }
 
-    /// Returns the block of BR with the least rank for which `passed_over` returns false, and the number of blocks of
-    /// lesser rank.
+    /// Returns the block with the least rank among the blocks of BR for which `passed_over` returns false. Also returns
+    /// the number of blocks of lesser rank, all of which were passed over.
     fn first_of_br(
         &mut self,
         passed_over: &mut dyn FnMut(&Self, NodeId) -> bool,
@@ -238,7 +242,7 @@ impl Cbm {
     }
 
     /// Moves all blocks that have at least THR pages in PR to BR, in the order of their least recent pages. Each move
-    /// makes BR grow, so THR may double during this.
+    /// makes BR grow, so THR may double before the next block is examined.
     fn migrate_all(&mut self) {
         let mut next = self.pr.oldest();
         while let Some(page) = next {
@@ -281,7 +285,7 @@ impl Cbm {
         }
     }
 
-    /// Returns the node whose pages are evicted. It is not `current`, and the search does not skip it.
+    /// Returns the node whose pages are evicted. The node is neither `current` nor skipped by the search.
     fn choose(
         &mut self,
         device: &dyn DeviceView,
@@ -311,8 +315,8 @@ impl Cbm {
         }
     }
 
-    /// Returns the block of the least recent page of PR for which `passed_over` returns false. Removes pages of BR
-    /// from the list of PR that it encounters.
+    /// Returns the block of the least recent page of PR for which `passed_over` returns false. The search removes the
+    /// pages of BR that it encounters in the list of PR.
     fn first_of_pr(
         &mut self,
         inspected: &mut u64,
@@ -357,8 +361,8 @@ impl Cbm {
         }
     }
 
-    /// Adds to the pages to write the clean pages in the read cache that belong to the block of `node`, which is
-    /// being evicted.
+    /// Adds the clean pages in the read cache that belong to the block of `node` to the pages that are written. The
+    /// block is being evicted.
     fn merge(&mut self, node: NodeId, out: &mut Eviction) {
         let block = self.blocks.number(node);
         let n = self.blocks.setup().pages_per_block;

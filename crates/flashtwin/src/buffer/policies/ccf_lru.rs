@@ -10,7 +10,7 @@
 //! - A dirty page becomes cold and moves to the most recent end of ML.
 //! - A clean page becomes cold and moves to the most recent end of CCL.
 //!
-//! If all pages of ML have thus moved to CCL, the victim is the least recent page of CCL.
+//! If the search moves all pages of ML to CCL, the victim is the least recent page of CCL.
 
 use crate::buffer::age_index::AgedLists;
 use crate::buffer::entry::{cost, example, Entry, Family, Make};

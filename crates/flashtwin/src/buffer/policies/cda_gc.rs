@@ -1,15 +1,17 @@
 //! CDA-GC: pages of chips in GC stay longer, and hot and cold pages go to different blocks (CDA-GC section 3,
 //! Algorithms 1 and 2, Figs 5 to 8).
 //!
-//! Stager: one LRU list. A search for the victim starts at `test_entry` and inspects at most `test_num` entries
-//! towards the most recent end. The victim is the first page that is not related to GC. `test_entry` then becomes the
-//! entry after it. If there is no such page, the victim is the least recent page, and `test_entry` becomes the entry
-//! at which the search stopped (D-17). After `cycle_num` searches, `test_entry` is the least recent end again.
+//! *Stager.* All pages are in one LRU list. A search for the victim starts at `test_entry` and inspects at most
+//! `test_num` entries towards the most recent end. The victim is the first page that is not related to GC, and
+//! `test_entry` becomes the entry after it. If the search finds no such page, the victim is the least recent page, and
+//! `test_entry` becomes the entry at which the search stopped (D-17). After `cycle_num` searches, `test_entry` is the
+//! least recent end again.
 //!
-//! A page is related to GC if the chip of its flash copy collects or will do so soon. A chip will collect soon if its
-//! number of free blocks is at the trigger and its open blocks are nearly full (D-16).
-//! Dispatcher: a write makes its page hot if the page was written since the filter's last reset. Hot pages are
-//! written to a separate open block. A reset of the filter makes every page cold (D-18). With `hot_at = "write-back"`
+//! A page is related to GC if the chip of its flash copy is in GC or close to GC. A chip is close to GC if its number
+//! of free blocks is at the trigger and its open blocks are nearly full (D-16).
+//!
+//! *Dispatcher.* A write makes its page hot if the page was written since the filter's last reset. Hot pages are
+//! written to a separate open block. A reset of the filter makes every page cold (D-18). With `hot_at = "write-back"`,
 //! the filter is queried again when the page is written back (D-221).
 //!
 //! If GCaR filters the policy, a page on a chip in GC is a victim only if there is no other candidate.
@@ -319,8 +321,8 @@ impl CdaGc {
         }
     }
 
-    /// Called before the page is moved in the list, or removed from it. If the next search would start at this page,
-    /// it then starts at the next more recent page.
+    /// Called before a page is moved in the list, or removed from it. If the next search would start at this page, the
+    /// search starts at the next more recent page instead.
     #[inline]
     fn leave(&mut self, page: PageId) {
         if let Some(stager) = &mut self.stager {

@@ -1,13 +1,12 @@
 //! CFLRU: clean first within a window at the least recent end (Park et al., CASES 2006).
 //!
-//! Hits and insertions are as in LRU. The victim is the least recent clean page among the `window` least recent
-//! pages. If all these pages are dirty, the victim is the least recent page. If GCaR filters the policy (A12), the
-//! victim is the first clean page of the window whose chip is not in GC. Without such a page it is the first page of
-//! the whole list whose chip is not in GC, clean or dirty (D-12).
+//! Hits and insertions are as in LRU. The victim is the least recent clean page among the `window` least recent pages.
+//! If all these pages are dirty, the victim is the least recent page. If GCaR filters the policy, the victim is the
+//! least recent clean page of the window whose chip is not in GC. Without such a page, the victim is the least recent
+//! page of the whole list whose chip is not in GC, clean or dirty (D-12).
 //!
-//! The window is defined by position. The clean pages of the window are also in a second list, so a victim is found
-//! without a scan. The window loses a page only if the page is hit or evicted. The next more recent page then enters
-//! it.
+//! The window is defined by position in the list. Its clean pages are also in a second list, so a victim is found
+//! without a scan. If a page of the window is hit or evicted, the next more recent page enters the window.
 
 use crate::buffer::age_index::{Ages, Passed};
 use crate::buffer::entry::{cost, example, example_with, Entry, Family, Make, ECR, PAGES};
@@ -102,8 +101,8 @@ pub struct Cflru {
     /// The most recent page of the window.
     boundary: Option<PageId>,
     clean_in_window: List,
-    /// Pages that GCaR's searches of the whole list have passed over. `passed_clean`: pages that GCaR's searches of
-    /// the clean pages of the window have passed over.
+    /// Pages of the whole list that GCaR's searches have passed over. `passed_clean` has the pages that GCaR's searches
+    /// of the clean pages of the window have passed over.
     passed: Passed,
     passed_clean: Passed,
 }

@@ -11,9 +11,11 @@
 //! pages to C, the size of the buffer. The target number of cold pages grows by 1 for each page that is accessed in
 //! its test period. It shrinks by 1 for each test period that ends without an access.
 //!
-//! The following is our decision. Hot pages fill the buffer first, as in the authors' simulator. A cold page that was
-//! accessed after its test period starts another test period at the list head. The target does not shrink if HAND_hot
-//! or HAND_test ends a test period in which the page was accessed.
+//! Three rules are our decision:
+//!
+//! - Hot pages fill the buffer first, as in the authors' simulator.
+//! - A cold page that was accessed after its test period starts another test period at the list head.
+//! - If the page was accessed in a test period that HAND_hot or HAND_test ends, the target does not shrink.
 
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make};
 use crate::buffer::ghosts::{Ghosts, Incoming, Place};
@@ -131,7 +133,7 @@ impl ClockPro {
         }
     }
 
-    /// Whether the clock had the incoming page as an uncached page; this entry is then removed.
+    /// Whether the incoming page was on the clock as an uncached page. Such an entry is removed.
     fn arrives(&mut self, lpn: Lpn) -> bool {
         if let Some(known) = self.incoming.known(lpn) {
             return known;

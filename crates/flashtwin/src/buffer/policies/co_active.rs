@@ -1,14 +1,14 @@
 //! Co-Active: evicts clean pages first, and writes cold dirty pages back while a channel is idle (a reconstruction;
 //! CDA-GC sections 4.3 and 5, MQSim's advanced cache).
 //!
-//! There is a clean list CL and a dirty list DL. A write makes its page hot if the page was written since the
-//! filter's last reset, otherwise cold. The victim is the least recent clean page. Without clean pages it is the
-//! least recent cold page, and without cold pages the least recent page. When a channel becomes idle, the least
-//! recent cold page of that channel is written back. It stays in the buffer, among the clean pages at the position of
-//! its last access (D-9).
+//! There is a clean list CL and a dirty list DL. A write makes its page hot if the page was written since the filter's
+//! last reset, otherwise cold. The victim is the least recent clean page. Without clean pages it is the least recent
+//! cold page, and without cold pages the least recent page. When a channel becomes idle, the least recent cold page of
+//! that channel is written back. The page stays in the buffer. It joins the clean pages at the position of its last
+//! access (D-9).
 //!
-//! The channel of a page is the channel of its flash copy. A page without a flash copy is never
-//! written back actively.
+//! The channel of a page is the channel of its flash copy. A page without a flash copy is not written back while a
+//! channel is idle.
 
 use crate::buffer::age_index::{AgeIndex, Shelf};
 use crate::buffer::bloom::{Filter, FilterParameters};

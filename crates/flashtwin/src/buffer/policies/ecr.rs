@@ -1,13 +1,16 @@
 //! ECR, ECR-epsilon, LCR: evict the page whose eviction costs least (ECR section 3).
 //!
 //! Clean-LRU holds the clean pages of all chips. Each chip has a list of its dirty pages. The victim is the least
-//! recent clean page, which costs nothing to evict. Without clean pages, the victim is the least recent page of the
-//! chip whose queue completes first (CQCT, Eqs 1-4), among the chips that have pages. Of chips with equal times, the
-//! one whose victim was accessed longest ago is chosen (D-15). ECR-epsilon has no Clean-LRU: the list of a chip holds
-//! clean and dirty pages. LCR, the predecessor of ECR, uses the flash time of the queued operations instead of CQCT.
+//! recent clean page, which costs nothing to evict. Without clean pages, a chip is chosen among the chips that have
+//! pages: the one with the least chip queue complete time (CQCT, Eqs 1-4), at which its queue will be empty. The victim
+//! is the least recent page of this chip. Of chips with equal times, the one whose victim was accessed longest ago is
+//! chosen (D-15).
 //!
-//! A page has no chip if placement is dynamic and the page was never written. Such pages are on a list of their own.
-//! Their write-back waits for no chip, so the time of this list is 0. The list counts as the last chip.
+//! ECR-epsilon has no Clean-LRU: the list of a chip holds clean and dirty pages. LCR, the predecessor of ECR, uses the
+//! flash time of the queued operations instead of CQCT.
+//!
+//! A page has no chip if placement is dynamic and the page was never written. Such pages have a list of their own,
+//! which counts as the last chip. Their write-back waits for no chip, so the time of this list is 0.
 
 use crate::buffer::age_index::{AgeIndex, Shelf};
 use crate::buffer::cost_order::{CostOrder, QueueTimes};
@@ -303,7 +306,7 @@ impl Ecr {
     ) -> Option<PageId> {
         let heads = self.order.heads(LISTED);
         let by_age = self.tie == Tie::Oldest;
-        // Shortcut for light load: if the chip of the oldest page is idle, its time is zero, and no other chip ranks
+        // Shortcut for light load. If the chip of the oldest page is idle, its time is zero. No other chip then ranks
         // before it.
         let oldest = heads.iter().copied().min().unwrap_or(u32::MAX);
         if by_age && oldest != u32::MAX && skip == Skip::Nothing {
@@ -317,8 +320,8 @@ impl Ecr {
             for list in lists {
                 let age = heads[list];
                 let of = if by_age { age } else { 0 };
-                // Once a chip with time zero is found, a chip that loses the tie against it need not be queried: no
-                // time is less than zero.
+                // No time is less than zero. Once a chip with time zero is found, a chip that would lose the tie is not
+                // queried.
                 if age == u32::MAX || least == Time::ZERO && of >= rank {
                     continue;
                 }

@@ -1,9 +1,9 @@
 //! GCaR: a filter over the victim search of any base policy (GCaR Algorithms 1, 2).
 //!
 //! The victim is the base policy's first choice among the pages whose chip is not in GC. If every cached page is on a
-//! chip in GC, the victim is the base policy's unfiltered choice (fallback `base`, D-11). Such fallbacks are counted.
-//! The base policy handles hits and insertions. The filter stores nothing per page: it reads the states of the chips
-//! when a victim is needed (GCaR section 3.3).
+//! chip in GC, the victim is the base policy's unfiltered choice (D-11). The policy counts how often this happens. The
+//! base policy handles hits and insertions. The filter stores nothing per page: it reads the states of the chips when a
+//! victim is needed (GCaR section 3.3).
 
 use std::collections::{hash_map, HashMap};
 use std::num::NonZeroU32;
@@ -83,8 +83,8 @@ most recent [ 6d  5c  4d  3d  1d  2d ] least recent
     ..Entry::PLAIN
 }];
 
-/// For one host request: the number of its dirty victims on each chip, and the *closed* chips, from which the request
-/// takes no further victims.
+/// Numbers of dirty victims of one host request, by chip, and the *closed* chips, from which the request takes no
+/// further victims.
 #[derive(Clone, Debug)]
 struct Shares {
     percent: u32,
@@ -103,8 +103,8 @@ impl Shares {
         }
     }
 
-    /// Closes the chips that are in GC, and the chips from which the request has taken its maximum number of dirty
-    /// victims.
+    /// Closes the chips that are in GC. Also closes the chips from which the request has taken its maximum number of
+    /// dirty victims.
     fn close(&mut self, device: &dyn DeviceView, incoming: &Access) {
         if self.request.replace(incoming.request) != Some(incoming.request) {
             self.victims.fill(0);
@@ -165,8 +165,8 @@ impl Stripes {
         }
     }
 
-    /// Returns the other dirty pages of the victim's stripe that can be evicted with it. Empty if the victim is
-    /// clean.
+    /// Returns the other dirty pages of the victim's stripe that can be evicted with it. Returns no pages if the victim
+    /// is clean.
     fn others(&self, device: &dyn DeviceView, victim: PageId) -> Vec<PageId> {
         if !device.dirty(victim) {
             return Vec::new();
@@ -287,9 +287,9 @@ impl<P> Gcar<P> {
 }
 
 impl Gcar<Base> {
-    /// Whether the policy must be notified when the chip of the page's flash copy changes, or when the page becomes
-    /// or ceases to be in flight. A policy with a single recency list needs this only for pages that a search has
-    /// passed over. For all other pages it queries the device during each search.
+    /// Whether the policy must be notified when the chip of the page's flash copy changes, or when the page becomes or
+    /// ceases to be in flight. A policy with a single recency list needs such notifications only for pages that a
+    /// search has passed over, because each search queries the device for all other pages.
     #[inline(always)]
     pub(in crate::buffer) fn heeds_move(&mut self, page: PageId) -> bool {
         let list = self.base.in_order();
@@ -332,7 +332,8 @@ impl<P: Policy> Gcar<P> {
         fell_back
     }
 
-    /// Does the work of [`Self::evict`] if chips must be skipped. The function is long and therefore not inlined.
+    /// Implements [`Self::evict`] for the case that chips must be skipped. The function is long and therefore not
+    /// inlined.
     #[inline(never)]
     fn evict_skipping(
         &mut self,
@@ -360,7 +361,8 @@ impl<P: Policy> Gcar<P> {
         found
     }
 
-    /// If there is a single victim, evicts the other dirty pages of its stripe together with it, in ascending order.
+    /// If the eviction has a single victim, evicts the other dirty pages of the victim's stripe together with it. The
+    /// pages are in ascending order.
     fn evict_stripe(&mut self, device: &dyn DeviceView, out: &mut Eviction) {
         let Some(stripes) = &mut self.stripes else {
             return;

@@ -2,19 +2,19 @@
 //! 2009).
 //!
 //! An access to a cached block sets its reference bit. A new block enters behind the hand with the bit cleared. A
-//! victim is chosen in two steps. While the block at the hand has its bit set, the bit is cleared and the hand
-//! advances. Then the victim is, among all blocks without the bit, the one with the most cached pages; of equals, the
-//! first from the hand on.
+//! victim is chosen in two steps. First, the hand advances to a block whose bit is clear, and clears the bits of the
+//! blocks that it passes. Then, among all blocks without the bit, the one with the most cached pages is the victim; of
+//! equals, the first from the hand on.
 //!
-//! A block that the hand has passed is the last one that the hand will reach again, so the ring is a queue:
+//! The hand reaches the block that it passed last after all other blocks. The ring is therefore a queue:
 //!
 //! ```text
 //! hand -> B0r0 - B1r1 - B2r1 <- behind the hand
 //! ```
 //!
 //! The blocks without the bit are also in lists by size. If GCaR filters the policy, the hand passes over skipped
-//! blocks, which keep their bit and their place. With `cache_reads`, a read sets the bit, and its page is inserted,
-//! as with a write. Without `cache_reads`, a read does neither.
+//! blocks, which keep their bit and their place. With `cache_reads`, a read sets the bit and inserts its page as a
+//! write does. Without `cache_reads`, a read does neither.
 
 use crate::buffer::blocks::{
     BlockParameters, BlockTable, BySize, FilteredParameters, NodeId, ReadParameters,

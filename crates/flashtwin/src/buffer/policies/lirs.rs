@@ -4,9 +4,9 @@
 //! referenced since the least recent LIR page: LIR pages, cached HIR pages, and HIR pages that are no longer cached.
 //! Queue Q holds all cached HIR pages.
 //!
-//! While there are too few LIR pages, a new page becomes LIR, unless the HIR pages already have their share of the
-//! buffer. The exception matters after searches have skipped all pages of Q and have evicted LIR pages instead.
-//! Without the exception, new pages would replace these LIR pages, and all LIR pages would soon be new ones.
+//! While there are too few LIR pages, a new page becomes LIR, except if the HIR pages already fill their share of the
+//! buffer. The exception applies after searches have skipped all pages of Q and have therefore evicted LIR pages.
+//! Without the exception, new pages would replace the evicted LIR pages until no old LIR page is left.
 //!
 //! - Hit on a LIR page: the page moves to the top of S.
 //! - Hit on a HIR page in S: the page becomes LIR, moves to the top of S, and is removed from Q.

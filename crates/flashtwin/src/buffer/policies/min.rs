@@ -3,9 +3,9 @@
 //! The victim is the cached page whose next access is the latest. Every page that misses enters the buffer. MIN needs
 //! the complete list of accesses in advance.
 //!
-//! Only the time of the next access of each cached page matters, not which page it is. For each cached page, the
-//! position of its next access in the list of accesses is therefore stored; these positions form a set. An access is
-//! a hit if its own position is in the set. The victim is the page with the largest position.
+//! The set of cached pages is stored by time: for each cached page, the position of its next access in the list of
+//! accesses. These positions form a set. An access is a hit if its own position is in the set. The victim is the page
+//! with the largest position. The numbers of the pages are not needed.
 
 use crate::buffer::entry::{cost, Entry, Family, Make};
 use crate::component::{source, Provenance};

@@ -1,28 +1,29 @@
 //! PUD-LRU: blocks by predicted average update distance (a reconstruction after Hu, Jiang, Tian, Xu, MASCOTS
 //! 2010).
 //!
-//! PUD = (now - t) / f. The time t is that of the insertion of the block. The number f counts the page writes to the
-//! block since then, including the insertion. The unit of time is one page write. The victim is chosen among the
-//! blocks whose PUD is above the mean, or among all blocks if none is: the block with the most pages, then with the
-//! larger PUD, then the least recent one. All its pages are evicted. The paper publishes the key; formula and
-//! threshold are ours.
+//! PUD = (now - t) / f, where t is the time at which the block was inserted. The number f counts the page writes to the
+//! block since then, including the insertion. The unit of time is one page write. The victim is chosen among the blocks
+//! whose PUD is above the mean, or among all blocks if there are none. The block with the most pages is the victim; of
+//! equals, the one with the larger PUD, then the least recent one. All its pages are evicted. The paper publishes the
+//! key; formula and threshold are ours.
 //!
-//! PUDs are compared as fractions. For the mean, 1 / f is stored in units that make it a whole number for f up to 46.
+//! PUDs are compared as fractions. For the mean, 1 / f is stored in a unit that makes it a whole number for f up to 46.
 //! For larger f it is rounded down.
 //!
-//! The mean is kept up to date. A young block waits in a *room*, and is examined at most once per octave of its age.
-//! A block with f of 2^k or more waits in room k as long as (now - t) / 2^k is not above the mean. This value is at
-//! least the PUD of the block. Blocks enter every room in the order of t, so only the first block of a room needs to
-//! be examined. The blocks that do not wait are in heaps: for each number of pages, there are heaps by f, the
-//! earliest t first:
+//! The mean is kept up to date. A block whose PUD cannot be above the mean waits in a *room*. A block with f of 2^k or
+//! more waits in room k as long as (now - t) / 2^k is not above the mean. This value is at least the PUD of the block.
+//! Blocks enter every room in the order of t, so a search examines only the first block of a room. The blocks that do
+//! not wait are in heaps. For each number of pages, there are heaps by f, each with the earliest t first:
+//!
 //! ```text
 //! room 0   B6 - B5 - B0           room 1   -          room 2   B10
 //! 3 pages   f 3: B8 B1     f 4, 5 .. 7: -     f 8..9: B2      from 8 on four heaps an octave
 //! 2 pages   f 2: B7        f 3: B9 B4                         victim: B8 if its PUD is above the mean
 //! ```
-//! A write does not move a block to another room or heap. Since f only grows, the PUD that follows from the heap may
-//! be too large, but never too small. A search that reaches a block moves the block to the room or heap where it
-//! belongs. An upper bound of the PUDs is also stored for each number of pages, so that a search skips all heaps
+//!
+//! A write does not move a block to another room or heap. Since f only grows, the PUD computed from the least f of a
+//! heap may be too large, but never too small. A search that reaches a block moves the block to the room or heap where
+//! it belongs. An upper bound of the PUDs is also stored for each number of pages, so that a search skips all heaps
 //! without candidates.
 //!
 //! With `cache_reads`, pages that are read enter the buffer, and a read makes its block the most recent one. Reads
@@ -88,8 +89,8 @@ fn least_of(heap: usize) -> u32 {
     }
 }
 
-/// The unit of 1 / f is the reciprocal of this number: the least common multiple of 1 to 46. The least common
-/// multiple of 1 to 47 does not fit into 64 bits.
+/// Number of units into which 1 is divided: the least common multiple of 1 to 46. Thus 1 / f is a whole number of units
+/// for f up to 46. The least common multiple of 1 to 47 does not fit into 64 bits.
 const UNIT: u64 = 9_419_588_158_802_421_600;
 
 /// Returns 1 / f in units.
@@ -109,7 +110,7 @@ struct Block {
     /// Number of writes f, and 1 / f in units.
     writes: u32,
     share: u64,
-    /// Number of the access to a block at which this block was last accessed; a larger number is more recent.
+    /// Value of `clock` at the last access to this block; a larger number is more recent.
     used: u64,
     /// Whether the block has changed since the last search.
     changed: bool,
@@ -151,7 +152,7 @@ pub struct PudLru {
     /// Page writes so far.
     now: u64,
     clock: u64,
-    /// Sums over all blocks: of 1 / f (`shares`), and of t / f (`shares_at`), both in units.
+    /// Sums over all blocks, both in units: `shares` is the sum of 1 / f, `shares_at` the sum of t / f.
     shares: u128,
     shares_at: u128,
     /// Blocks changed since the last search. The next search updates heaps and sums for them.
@@ -302,8 +303,8 @@ impl PudLru {
             };
             let slope = least_of(self.filled[pages].trailing_zeros() as usize);
             let mut heap = 0;
-            // Heaps are searched in ascending order. `put_right` moves a block only to a later heap of these, which
-            // is searched later.
+            // Heaps are searched in ascending order. `put_right` moves a block only to a later one of these heaps, so
+            // the block is still found.
             while self.filled[pages] >> heap != 0 {
                 heap += self.filled[pages].wrapping_shr(heap).trailing_zeros();
                 let at = pages * HEAPS + heap as usize;

@@ -94,8 +94,8 @@ struct Request {
     /// Time of the insertion, unique to the block.
     at: u64,
     hits: u32,
-    /// The last request that hit the block. `small` states whether the block was small when that request first hit
-    /// it.
+    /// The last request that hit the block. `small` states whether the block was small at the first hit by that
+    /// request.
     hit_by: u64,
     small: bool,
     list: u8,
@@ -178,8 +178,8 @@ impl ReqBlock {
         hits(a) * room(b) < hits(b) * room(a)
     }
 
-    /// Returns the coldest of up to three candidates. The candidate of each list is the block nearest to its tail
-    /// that is not skipped.
+    /// Returns the coldest of up to three candidates, one from each list. The candidate of a list is the block nearest
+    /// to its tail that is not skipped.
     fn choose(
         &self,
         inspected: &mut u64,

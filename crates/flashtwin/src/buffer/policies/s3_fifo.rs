@@ -2,8 +2,8 @@
 //!
 //! S, a small FIFO, receives new pages; M, the main FIFO, receives pages that are accessed again. G remembers pages
 //! evicted from S. A hit raises the page's count by 1, to at most 3. A page that misses enters M if G remembers it,
-//! otherwise S, with count 0. The victim is taken from M if M holds more than its share of the buffer, otherwise from
-//! S:
+//! otherwise S, with count 0. The victim is taken from M if M holds more than its share of the buffer or S is empty,
+//! otherwise from S:
 //!
 //! - From S, oldest first: a page with a count of 2 or more moves to M, with count 0. Any other page is the victim,
 //!   and G remembers it.
@@ -221,8 +221,8 @@ impl Policy for S3Fifo {
             true => self.search_main(device, skip, out),
             false => None,
         };
-        // The first search of M or S may fail: all pages of S may have moved to M, or `skip` may exclude all pages of
-        // M.
+        // The first search may fail for two reasons: all pages of S may have moved to M, or `skip` may exclude all
+        // pages of M. The other queue is then searched.
         let found = found
             .or_else(|| self.search_small(device, skip, out))
             .or_else(|| self.search_main(device, skip, out));

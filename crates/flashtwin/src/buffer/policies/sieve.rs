@@ -1,8 +1,9 @@
 //! SIEVE: FIFO with a hand that filters out pages not visited (Zhang et al., NSDI 2024, Algorithm 1).
 //!
-//! A hit marks the page as visited. A page that misses enters at the newest end, not visited. The hand moves from the
-//! oldest page to the newest, and then starts again at the oldest. It clears the mark of a visited page, which keeps
-//! its place. The first page without the mark is the victim, and the hand stays at this position.
+//! A hit marks the page as visited. A page that misses enters at the newest end, without the mark. The hand moves from
+//! the oldest page to the newest, and then starts again at the oldest. If the page at the hand has the mark, the mark
+//! is cleared, and the page keeps its place. The first page without the mark is the victim, and the hand stays at this
+//! position.
 
 use crate::buffer::entry::{cost, example, Entry, Family, Make, GENERAL};
 use crate::buffer::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};

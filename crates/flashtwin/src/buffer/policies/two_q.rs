@@ -4,9 +4,9 @@
 //! holds pages that were referenced again. A hit in Am moves the page to the most recent end. A hit in A1in changes
 //! nothing, since references in quick succession count as one.
 //!
-//! A page that misses enters Am if A1out remembers it, otherwise A1in. If A1in holds more than Kin pages, the victim
-//! is its oldest page, which A1out remembers. Otherwise the victim is the least recent page of Am, which is not
-//! remembered. A1out holds Kout page numbers. When it is full, it forgets the oldest one.
+//! A page that misses enters Am if A1out remembers it, otherwise A1in. If A1in holds more than Kin pages, its target
+//! size, the victim is its oldest page, which A1out remembers. Otherwise the victim is the least recent page of Am,
+//! which is not remembered. A1out holds Kout page numbers. When it is full, it forgets the oldest one.
 
 use crate::buffer::age_index::AgedLists;
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make, GENERAL};

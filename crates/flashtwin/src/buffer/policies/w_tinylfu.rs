@@ -2,11 +2,13 @@
 //! from the window to the segmented LRU (Einziger, Friedman and Manes, ACM TOS 2017, section 4).
 //!
 //! Each access increments the page's count (`buffer/sketch.rs`). New pages enter the window. When the window is full,
-//! its least recent page is the candidate. The candidate's rival is the least recent page of the probation segment.
-//! If that segment is empty, the rival is the least recent page of the protected segment. If the buffer is full, the
-//! page with the smaller count is evicted; of equals, the candidate. A candidate that is not evicted moves to the
-//! probation segment. A hit in the probation segment moves the page to the protected segment. If the protected
-//! segment is then too large, its least recent page moves back to the probation segment.
+//! its least recent page is the candidate to move to the probation segment. As long as the buffer has room, the
+//! candidate moves without a comparison. In a full buffer, the count of the candidate is compared with that of its
+//! rival. The rival is the least recent page of the probation segment or, if this segment is empty, of the protected
+//! segment. The page with the smaller count is evicted; if the counts are equal, the candidate is.
+//!
+//! A hit in the probation segment moves the page to the protected segment. If the protected segment is then too large,
+//! its least recent page moves back to the probation segment.
 
 use crate::buffer::age_index::AgedLists;
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make};
@@ -95,7 +97,8 @@ pub struct WTinyLfu {
     /// For each page: the index of its list.
     at: Vec<usize>,
     counts: Frequencies,
-    /// The incoming page, kept from the time when its access is counted until it is inserted.
+    /// The incoming page. The entry exists from the time when the access is counted until the page is inserted, so that
+    /// the access is counted once.
     incoming: Incoming<()>,
 }
 

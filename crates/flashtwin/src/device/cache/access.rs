@@ -23,8 +23,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Executes one page access of a host request. `sectors` has the sectors that it covers, as bits. If the access
-    /// needs room, and all pages that could be evicted are in flight, changes nothing and returns false.
+    /// Executes one page access of a host request. `sectors` has the sectors that the access covers, as bits. Returns
+    /// false, with nothing changed, if the access needs room and all pages that could be evicted are in flight.
     #[inline(always)]
     pub(super) fn access_page(
         &mut self,
@@ -111,8 +111,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Records the placement that the host requests for the page with this write, in place of that of an earlier
-    /// write.
+    /// Records the placement that the host requests for the page with this write. It replaces the placement of an
+    /// earlier write.
     #[inline(always)]
     pub(super) fn note_asked(&mut self, request: ReqId, id: u32) {
         if !B::PLAIN && !self.cache.asked.is_empty() {
@@ -120,8 +120,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Completes an access whose page is available now. The time since the dispatch of the request is a wait for an
-    /// evictable page.
+    /// Completes an access whose page is available now. If time has passed since the dispatch of the request, the
+    /// access has waited for an evictable page.
     #[inline(always)]
     fn done_at_once(&mut self, request: ReqId, id: u32) {
         let since = self.requests[request].dispatched;
@@ -242,7 +242,8 @@ impl<B: Backend> Device<B> {
     }
 
     /// Orders the page's program after that of `older`, a copy of the same logical page that is being written back.
-    /// Sectors that are valid in `older` are still in the buffer memory, so they become valid in the new page, too.
+    /// Sectors that are valid in `older` are still in the buffer memory. They therefore become valid in the new page as
+    /// well.
     #[inline(always)]
     pub(super) fn link_older(&mut self, id: u32, older: Option<u32>) {
         let Some(older) = older else { return };

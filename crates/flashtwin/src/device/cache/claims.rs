@@ -1,13 +1,13 @@
 //! Slots under a policy whose blocks occupy the room of all their pages (`room = "whole"`, D-209).
 //!
-//! An open block *claims* a slot for each of its pages. Its pages use the slots that are granted to the claim. When
-//! the block is evicted, the slot of each page is returned at the end of the page's write-back, and the unused slots
-//! with the last page. Free slots are granted to claims in the order in which the claims were made. A block that is
-//! opened for an eviction therefore fills while the write-backs of that eviction complete, as with evictions of
-//! single pages (D-41).
+//! An open block *claims* a slot for each of its N pages, cached or not. Free slots are granted to claims in the order
+//! in which the claims were made, and the pages of a block use the slots of its claim. When the block is evicted, each
+//! page returns its slot at the end of its write-back. The last page also returns the slots that no page used. A block
+//! that is opened for an eviction thus receives its slots one by one, as the write-backs of that eviction complete.
+//! Evictions of single pages pass on their slots in the same way (D-41).
 //!
-//! Pages outside blocks (those of BPAC's page list) claim one slot each. While write-backs are running, they do not
-//! receive the slots that the policy reserves for its blocks.
+//! Pages outside blocks (those of BPAC's page list) claim one slot each. While write-backs are running, these pages do
+//! not receive the slots that the policy reserves for its blocks.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -111,8 +111,8 @@ impl Claims {
             return self.ready.push_back(page);
         }
         claim.waiting.push_back(page);
-        // Trimmed pages of the block may still use some of its slots, so the claim may need more slots than the block
-        // has pages.
+        // Trimmed pages of the block may still use some of its slots. The claim may therefore need more slots than the
+        // block has pages.
         if claim.waiting.len() > claim.missing as usize {
             self.miss_one_more(at);
         }
@@ -125,7 +125,7 @@ impl Claims {
         }
     }
 
-    /// Records that pages are evicted together. `is_block` is whether they occupied the room of a whole block.
+    /// Records that pages are evicted together. With `is_block`, they occupied the room of a whole block.
     pub fn evict(&mut self, pages: impl Iterator<Item = u32>, is_block: bool) {
         let mut together = None;
         for page in pages {
@@ -156,8 +156,8 @@ impl Claims {
         }
     }
 
-    /// Closes the claim of an evicted block. No further slots are granted to it, except for its trimmed pages that
-    /// wait for one.
+    /// Closes the claim of an evicted block. From then on, slots are granted to it only for its trimmed pages that wait
+    /// for one.
     fn close(&mut self, at: u32) {
         let claim = &mut self.claims[at as usize];
         claim.closed = true;
@@ -230,8 +230,8 @@ impl Claims {
         self.ready.pop_front()
     }
 
-    /// Grants a slot to the first waiting page. Called if no write-back is running that would free one. The slot is a
-    /// free one, or one that a block does not use. Returns false if there is no such slot, or no waiting page.
+    /// Grants a slot to the first waiting page: a free slot, or one that a block does not use. Called if no write-back
+    /// is running that would free a slot. Returns false if there is no such slot, or no waiting page.
     fn serve_waiting(&mut self) -> bool {
         let waits = |&&at: &&u32| !self.claims[at as usize].waiting.is_empty();
         let Some(&at) = self.queue.iter().find(waits) else {
@@ -260,7 +260,7 @@ impl Claims {
         self.give(at);
     }
 
-    /// Returns the number of slots that are free or unused, and the waiting pages. The next policy takes these over.
+    /// Returns the number of slots that are free or unused, and the waiting pages, for use under the next policy.
     pub fn into_rest(self) -> (u32, VecDeque<u32>) {
         let unused: u32 = self.claims.iter().map(|claim| claim.unused).sum();
         let mut waiting = self.ready;

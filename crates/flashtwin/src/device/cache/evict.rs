@@ -132,10 +132,10 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Prefetches data for the write-backs of the next victims. Each write-back needs three loads, each of which
-    /// depends on the one before: the page's record, the table entries at its address, and the data to which these
-    /// entries point. Each eviction therefore starts one load for each of three victims. The third victim of one
-    /// eviction is the second of the next.
+    /// Prefetches data for the write-backs of the next victims. A write-back needs three loads, each of which depends
+    /// on the one before: the page's record, the table entries at its address, and the data to which these entries
+    /// point. Each eviction starts one load for each of the next three victims. A victim thus advances by one load per
+    /// eviction.
     #[inline(always)]
     fn look_ahead(&mut self) {
         if let Some(third) = self.cache.room.policy.third_victim() {
@@ -145,8 +145,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Prefetches like `look_ahead`, for a policy that knows its fourth victim. The first load is for the fourth
-    /// victim instead of the third, so that there is more time until the later loads.
+    /// Prefetches like `look_ahead`, for a policy that knows its fourth victim. The first load is for the fourth victim
+    /// instead of the third. One more eviction thus passes between the first load and the second.
     #[inline(always)]
     pub(super) fn look_ahead_to(&mut self, fourth: PageId) {
         let [third, second, first] = self.cache.ahead;
@@ -165,7 +165,7 @@ impl<B: Backend> Device<B> {
         self.backend.prefetch_ahead(next, later);
     }
 
-    /// Assigns a slot to the page. This is the slot of its victim after the write-back, a free slot, or the next that
+    /// Assigns a slot to the page: the slot of its victim after the write-back, a free slot, or the next slot that
     /// becomes free.
     #[inline(always)]
     pub(super) fn seek_slot(&mut self, id: u32, pool: Pool, evicted: Evicted) {
@@ -187,8 +187,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Assigns a slot to the page under a policy whose blocks occupy the room of all their pages. The slot is one
-    /// that is granted to the page's block, now or later.
+    /// Assigns a slot to the page under a policy whose blocks occupy the room of all their pages. The slot is granted
+    /// to the page's block, now or later.
     #[inline(never)]
     fn claim_slot(&mut self, id: u32, evicted: Evicted) {
         let cache = &mut self.cache;

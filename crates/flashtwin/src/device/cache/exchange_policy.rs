@@ -1,10 +1,10 @@
 //! Replacement of the policy of a running device (D-144).
 //!
 //! Victims are requested from the old policy until it has none left. The new policy receives the pages in this order,
-//! the next victim first. Each page is inserted as if a request of its own had just accessed it: a write if flash
-//! lacks the page's contents, otherwise a read. A page that the new policy would not accept from such a request is
-//! evicted. Dirty pages are never evicted in this way. Pages in flight, which no policy chooses as victims, are last.
-//! Slots, programs and the requests that wait for them do not change.
+//! the next victim first. Pages in flight, which no policy chooses as victims, are last. Each page is inserted as if a
+//! request of its own had just accessed the page: a write if flash lacks the page's contents, otherwise a read. If the
+//! new policy does not admit a read of a page, the page is evicted. Dirty pages are always admitted. Slots, programs
+//! and the requests that wait for them do not change.
 
 use super::page::{Page, Pool, Rank};
 use super::view::{with_view, View};
@@ -34,8 +34,8 @@ impl<B: Backend> Device<B> {
                 lpn: p.lpn,
                 write: dirty,
                 dirty,
-                // Each number is larger than the number of any host request. The largest number is that of the access
-                // for which victims were requested.
+                // Each number is larger than the number of any host request. The number `u64::MAX` itself is not used,
+                // because the access for which the victims were requested has it.
                 request: u64::MAX - number,
                 request_pages: 1,
             };
@@ -99,7 +99,7 @@ impl<B: Backend> Device<B> {
             let victims = out.victims.drain(..);
             order.extend(victims.filter(|page| std::mem::take(&mut left[page.0 as usize])));
         }
-        // Pages in flight, and blocks with such pages, are never victims. Here they count as the most recent pages.
+        // Pages in flight, and blocks with such pages, are never victims. They are ordered as the most recent pages.
         let rest = (0..).zip(left).filter(|&(_, left)| left);
         let mut rest: Vec<u32> = rest.map(|(page, _)| page).collect();
         debug_assert!(

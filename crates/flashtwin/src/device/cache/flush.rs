@@ -42,8 +42,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Makes the back end write its volatile data. Returns false if it has no volatile data, or if it has been asked
-    /// to write them for this request already.
+    /// Makes the back end write its volatile data. Returns false if there is nothing to wait for: the back end has no
+    /// volatile data, or has already been asked to write them for this request.
     pub(in crate::device) fn flush_behind(&mut self, request: ReqId) -> bool {
         let now = self.now;
         let r = &mut self.requests[request];

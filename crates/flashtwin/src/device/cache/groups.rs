@@ -1,7 +1,8 @@
 //! Groups: pages that are evicted together and written together.
 //!
-//! When all pages of a group are complete, they are programmed in the order of eviction. For example, BPLRU reads the
-//! missing pages of a block, then writes the whole block in ascending order (Kim and Ahn, FAST 2008).
+//! When all pages of a group are complete, they are programmed. The order is that of the eviction or, if other pages
+//! are written with the victims, ascending by logical page. For example, BPLRU reads the missing pages of a block, then
+//! writes the whole block in ascending order (Kim and Ahn, FAST 2008).
 
 use super::page::{Membership, Page, Pool, Rank, Residency, Slot, Want};
 use crate::buffer::PageId;
@@ -111,7 +112,7 @@ impl<B: Backend> Device<B> {
         };
         for i in 0..count as usize {
             // If the group becomes complete during the loop, its pages are programmed and may be released. The loop
-            // then ends.
+            // must then end.
             let Some(&id) = self.cache.groups[group as usize].pages.get(i) else {
                 break;
             };

@@ -69,7 +69,7 @@ struct Counters {
     evicted_clean: u64,
     evicted_dirty: u64,
     evicted_dirty_in_gc: u64,
-    /// Number of evictions for accesses; `inspected` is the number of list entries inspected for them.
+    /// Number of evictions for accesses. `inspected` is the number of list entries that the policy inspected for them.
     evictions: u64,
     inspected: u64,
     /// Number of evictions, by their number of dirty pages: 1, 2, 3-4, 5-8, 9-16, 17-32, 33-64, more than 64.
@@ -93,7 +93,7 @@ pub(super) struct Cache {
     free_pages: Vec<u32>,
     /// Free slots, by [`Pool`].
     free_slots: [u32; 2],
-    /// Slots of [`Pool::Policy`] if a block occupies the room of all its pages. They replace the entry of
+    /// Slots of [`Pool::Policy`] if a block occupies the room of all its pages. In this case they replace the entry of
     /// `free_slots`.
     claims: Option<Box<Claims>>,
     /// Pages that wait for any free slot instead of the slot of a certain page, by [`Pool`].
@@ -222,8 +222,8 @@ impl Cache {
         }
     }
 
-    /// Whether the buffer meets the conditions of the plain path. It must be in blocking mode, its policy must not
-    /// write back on its own, a block must occupy only the room of its cached pages, and nothing must be logged.
+    /// Whether the buffer meets the conditions of the plain path: blocking mode, a policy that does not write back on
+    /// its own, blocks that occupy only the room of their cached pages, and no log.
     pub fn is_plain(&self) -> bool {
         let waits = self.background.is_none() && !self.uses_idle && !self.quiet.is_used();
         self.present && waits && self.claims.is_none() && !self.is_logged()

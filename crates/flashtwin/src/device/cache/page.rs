@@ -55,7 +55,7 @@ pub(super) enum Residency {
     Ready(Slot),
 }
 
-/// Whether the policy can evict the page. For a page of the read cache: whether the read cache can.
+/// Whether the page can be evicted by the policy or, for a page of the read cache, by the read cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rank {
     /// The page may be chosen as a victim.
@@ -126,7 +126,7 @@ pub(super) struct Page {
     pub residency: Residency,
     pub pool: Pool,
     pub rank: Rank,
-    /// Whether the contents differ from flash. Contents that a running program carries count as being in flash.
+    /// Whether the contents differ from flash. Contents that a running program is writing count as being in flash.
     pub dirty: bool,
     pub program: Program,
     pub want: Want,
@@ -191,9 +191,8 @@ impl Page {
         matches!(self.program, Program::Running { .. })
     }
 
-    /// Whether nothing has to be done for the page when it gets its slot, other than completing the request that
-    /// writes it. The page must be in the policy, no other access may wait for it, and no operation on it may be
-    /// pending.
+    /// Whether the page only has to complete the request that writes it when the page gets its slot. This holds if the
+    /// page is in the policy, no other access waits for it, and no operation on it is pending.
     #[inline(always)]
     pub fn is_plain_arrival(&self) -> bool {
         self.rank == Rank::InFlight
@@ -202,8 +201,9 @@ impl Page {
             && self.want == Want::Nothing
     }
 
-    /// Whether the page holds its slot only until its running program ends: it was not trimmed or written meanwhile,
-    /// and no access and no other program waits for it. The page must have left the policy.
+    /// Whether the page holds its slot only until its running program ends. This holds if the page was neither trimmed
+    /// nor written during the program, and no access and no other program waits for it. Called only for a page that has
+    /// left the policy.
     #[inline(always)]
     pub fn is_held_by_program(&self) -> bool {
         debug_assert!(self.has_left());
@@ -215,8 +215,8 @@ impl Page {
             && self.waiters.is_empty()
     }
 
-    /// Whether the page holds its slot and must be programmed only if it is evicted. It must have no running program,
-    /// no older copy, no other reason to be programmed, and no group.
+    /// Whether the page holds its slot and must be programmed only if it is evicted. This holds if it has no running
+    /// program, no older copy, no other reason to be programmed, and no group.
     #[inline(always)]
     pub fn is_plain(&self) -> bool {
         self.residency == Residency::Ready(Slot::Held)

@@ -90,8 +90,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Completes the page by reading it from flash. If flash has no copy, the page is complete immediately. If an
-    /// older copy of the page is being read, its read completes this page, too.
+    /// Completes the page by reading it from flash. If flash has no copy, the page is complete immediately. If an older
+    /// copy of the page is being read, no second read is needed.
     #[inline(never)]
     pub(super) fn fill(&mut self, id: u32) {
         let p = self.page(id);
@@ -197,7 +197,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// Starts the program of a page that was evicted or that is written back for an idle chip. If `depth` write-backs
-    /// are running, the program is queued instead. When it starts, an evicted page passes on its slot.
+    /// are running, the program is queued instead. When the program starts, an evicted page passes on its slot.
     #[inline(never)]
     fn write_back_in_background(&mut self, id: u32, depth: u32) {
         let now = self.now;
@@ -407,8 +407,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Notifies the policy that a program has ended. If `cleaned`, the page stays cached and is clean now. If flash
-    /// copies can move to another chip, also notifies the policy of that.
+    /// Notifies the policy that a program has ended. With `cleaned`, the page stays cached and is clean now. If flash
+    /// copies can move to another chip, also notifies the policy that the page may have moved.
     #[inline(never)]
     fn notify_policy(&mut self, id: u32, lpn: Lpn, cleaned: bool) {
         if cleaned {
@@ -446,12 +446,12 @@ impl<B: Backend> Device<B> {
             p.waiters.is_empty(),
             "a page is released while an access waits for it"
         );
-        // Queues may still contain this record. When they reach it, there is nothing to be done for it.
+        // Queues may still contain this record. When a queue reaches the record, nothing is done for it.
         let residency = std::mem::replace(&mut p.residency, Residency::Free);
         let (lpn, has_copies) = (p.lpn, p.older.is_some() || p.younger.is_some());
         cache.directory.remove(lpn, PageId(id));
         cache.clear_unstable(id);
-        // All links must be updated before the slot is passed on, because to pass it on may release further pages.
+        // All links must be updated before the slot is passed on, because passing it on may release further pages.
         let wake = match has_copies {
             true => cache.unlink_copies(id),
             false => None,

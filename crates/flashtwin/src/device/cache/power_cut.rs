@@ -18,9 +18,9 @@ pub struct PowerCut {
 }
 
 impl<B: Backend> Device<B> {
-    /// Writes the contents of the buffer to flash, as a drive does when it is notified of a power loss in advance.
-    /// The buffer may be protected or not. Processes at most `steps` events, and returns how many of these are left.
-    /// The completion of the flush that this uses is in [`Device::completions`].
+    /// Writes the contents of the buffer to flash, as a drive does when it is notified of a power loss in advance. The
+    /// buffer may be protected or not. Processes at most `steps` events, and returns how many of these are left. The
+    /// contents are written by a flush, whose completion is in [`Device::completions`].
     pub fn shut_down(&mut self, mut steps: u64) -> u64 {
         let protected = std::mem::take(&mut self.cache.protected);
         let flush = Request {
@@ -54,9 +54,9 @@ impl<B: Backend> Device<B> {
         steps
     }
 
-    /// Returns the data that would be lost in a power loss at this instant. This is data in the volatile memory of an
-    /// array's members. If the buffer memory is volatile and not protected, it is also data that is in the buffer,
-    /// but not in flash. A running program counts as not done. Trimmed pages do not count as lost.
+    /// Returns the data that would be lost in a power loss at this instant. The data in the volatile memory of an
+    /// array's members are lost. If the buffer memory is volatile and not protected, data that are in the buffer but
+    /// not in flash are lost as well. A running program counts as not done. Trimmed pages do not count as lost.
     pub fn power_cut(&self) -> PowerCut {
         let unfinished = self.requests.len();
         let mut lost = Vec::new();

@@ -143,7 +143,7 @@ impl Cache {
     }
 
     /// Returns the breakdown of an access that has waited for this page since `since`. `done` is the flash operation
-    /// that ended the wait, if there was one.
+    /// that ended the wait, if any.
     pub(super) fn wait_parts(
         &self,
         page: u32,
@@ -169,8 +169,8 @@ impl Cache {
 }
 
 impl<B: Backend> Device<B> {
-    /// Completes the accesses whose condition the page now meets. `done` is the flash operation that has just ended,
-    /// if there was one. `program` is whether it was a program.
+    /// Completes the accesses whose condition the page now meets. `done` is the flash operation that has just ended, if
+    /// any; `program` is whether this operation was a program.
     #[inline(never)]
     pub(super) fn serve_waiters(&mut self, id: u32, done: Option<&Done>, program: bool) {
         let now = self.now;

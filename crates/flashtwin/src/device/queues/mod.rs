@@ -7,7 +7,7 @@
 //! class, queues are served round robin.
 //!
 //! A request can wait in three places: at the host while its queue is full, in its queue, and at the limit on the
-//! number of commands that the controller executes at a time. Queues and arbitration take no time themselves.
+//! number of commands that the controller executes at a time. Queues and arbitration themselves take no time.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -21,7 +21,7 @@ use crate::spec::{Assign, Host};
 #[derive(Clone, Debug)]
 struct Class {
     queues: Range<usize>,
-    /// The queue that is being served; `burst_left` is the number of commands left of its burst.
+    /// The queue that is being served. `burst_left` is the number of commands left of the burst of this queue.
     at: usize,
     burst_left: u32,
     weight: u32,

@@ -179,7 +179,8 @@ fn requests_wait_for_places() {
     );
 }
 
-/// Limits that are never reached change no instant of a random load. Several queues do not change one either.
+/// Limits that are never reached change no completion time of a random load. Using several queues does not change one
+/// either.
 #[test]
 fn limits_that_are_not_reached_change_nothing() {
     for seed in crate::seeds(3) {

@@ -136,8 +136,8 @@ fn drive(name: &str, tree: &Tree, read: ReadMember) -> Result<Tree, SpecError> {
     Ok(Tree::parse(text, name)?)
 }
 
-/// Reports entries of `[drives]` that are not tables, and those with a key `name`, because the name is that of their
-/// section.
+/// Reports entries of `[drives]` that are not tables. Also reports drives with a key `name`, because the name of a
+/// drive is that of its section.
 pub(super) fn check_drives(tree: &Tree, problems: &mut Vec<Problem>) {
     let drives = tree.sections.get(DRIVES);
     for (name, entry) in drives.iter().flat_map(|section| &section.keys) {

@@ -102,8 +102,8 @@ words! {
     pub enum Reads {
         /// The array reads a page from the page's own member, even if it has to wait there.
         Direct = "direct",
-        /// If the page's chip is in GC, and the other chips needed are not, the array reads the page from another
-        /// copy or from the other members of its stripe.
+        /// If the page's chip is in GC, the array reads the page from another copy or from the other members of its
+        /// stripe. If a chip needed for that is in GC as well, the array reads the page from its own member.
         AroundGc = "around-gc",
         /// The array reads the page from its own member. After a delay, it also reads it from another copy or from
         /// the other members of its stripe. The first completion is used.

@@ -16,8 +16,8 @@ use crate::spec::{Buffer, DeviceSpec, Gc};
 const ROWS: &[&[Row<ArraySpec>]] = &[ArraySpec::ROWS];
 
 impl ArraySpec {
-    /// Returns the whole array as TOML. For the members, the text has only the keys that differ from the devices that
-    /// it names.
+    /// Returns the whole array as TOML. For a member, the text has only the keys that differ from those of the device
+    /// that `array.members` names.
     pub fn to_toml(&self) -> String {
         let front = DeviceSpec {
             name: self.name.clone(),

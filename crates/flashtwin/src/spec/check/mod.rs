@@ -421,8 +421,8 @@ fn capacity(spec: &DeviceSpec, bytes: u64, report: &mut dyn FnMut(&str, String))
     true
 }
 
-/// Checks the sizes of policy windows and of the read cache against that of the buffer. Also checks the number of
-/// pages that a policy may remember.
+/// Checks that the windows of the policy are not larger than the buffer. Also checks that the read cache, and the
+/// number of pages that the policy remembers, do not exceed [`BEYOND_MAX`].
 fn windows(buffer: &Buffer, report: &mut dyn FnMut(&str, String)) {
     let mut at_most = |key: &str, pages, most, what: &str| {
         if pages > most {

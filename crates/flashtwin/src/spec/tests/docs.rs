@@ -30,8 +30,8 @@ fn row(doc: &KeyDoc) -> String {
 const HEAD: &str =
     "| key | takes | default | what it does | where it comes from |\n|---|---|---|---|---|\n";
 
-/// Returns the page with new tables. A table has the keys from that of its first row to the one before the first row
-/// of the next table.
+/// Returns the page with new tables. Each table has the keys from the key of its first row on, up to the key before
+/// that of the next table's first row.
 fn written(page: &str, keys: &[KeyDoc]) -> String {
     let (before, rest) = page.split_once(HEAD).expect("a table of keys");
     let tables: Vec<&str> = rest.split(HEAD).collect();
