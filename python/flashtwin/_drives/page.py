@@ -34,6 +34,8 @@ _KINDS = {
     "iops": ("Writes by pattern", "pattern"),
     "reads": ("Random reads", "processes x depth"),
 }
+#: Axes of curves by the kind of their rows. The curves of other kinds have Zipf distributions.
+_ACROSS = {"latency": _KINDS["latency"][1], "fill": "GiB in use"}
 _UNITS = {"kiops": "rate in thousands a second", "mb_per_s": "MB/s"}
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?)")
 
@@ -78,7 +80,7 @@ def _data(cell: Cell) -> dict[str, Any]:
     data["curve"] = "/".join((cell.device, key, kind, curve, cell.figure))
     data["at"] = at
     data["load"] = _short(load)
-    data["columns"] = _KINDS.get(kind, ("", "load"))[1]
+    data["across"] = _ACROSS.get(kind, "exponent of the Zipf distribution")
     return data
 
 
@@ -105,8 +107,11 @@ def _place(kind: str, load: str) -> tuple[str, float | None]:
 
 
 def _short(load: str) -> str:
-    """Return the name of a load with short numbers, without the words that all reads share."""
-    return re.sub(r"\d+\.\d+", lambda number: f"{float(number[0]):g}", load.removeprefix("plain-4096-"))
+    """Return the name of a load with short numbers, without what all loads of a table share."""
+    reads = re.fullmatch(r"plain-4096-(\d+x\d+)-\w+(#\d+)?", load)
+    if reads:
+        return f"{reads[1]}{reads[2] or ''}"
+    return re.sub(r"\d+\.\d+", lambda number: f"{float(number[0]):g}", load)
 
 
 def _split(cell: Cell) -> str:
@@ -217,11 +222,11 @@ def _heat_tables(cells: Sequence[Cell], releases: Sequence[str]) -> list[HeatTab
         title, note = _KINDS[kind]
         title = f"{title}, {part}" if part else title
         title = f"{title} ({release})" if len(releases) > 1 else title
-        tables.append(_heat_table(title, note, kind, own))
+        tables.append(_heat_table(title, note, own))
     return tables
 
 
-def _heat_table(title: str, note: str, kind: str, own: Sequence[tuple[int, Cell]]) -> HeatTable:
+def _heat_table(title: str, note: str, own: Sequence[tuple[int, Cell]]) -> HeatTable:
     loads = sorted({_parts(cell)[2] for _, cell in own}, key=_natural)
     figures = _figures(cell for _, cell in own)
     places: dict[str, dict[str, dict[str, HeatCell]]] = {}
@@ -235,10 +240,7 @@ def _heat_table(title: str, note: str, kind: str, own: Sequence[tuple[int, Cell]
         head: {name: [rows[name].get(load) for load in loads] for name in heads if name in rows}
         for head, rows in places.items()
     }
-    columns = [_short(load) for load in loads]
-    if kind == "reads":
-        columns = [re.sub(r"-\w+", "", column) for column in columns]
-    return HeatTable(title, f"Columns: {note}.", columns, groups)
+    return HeatTable(title, f"Columns: {note}.", [_short(load) for load in loads], groups)
 
 
 def _heat_cell(number: int, cell: Cell) -> HeatCell:

@@ -286,10 +286,10 @@ function byLoad(cell, others) {
   const format = formatOf(cell.figure);
   const releases = [...new Set(others.map((c) => c.release))];
   const sorted = [...others].sort((a, b) => (a.at ?? 0) - (b.at ?? 0));
-  const names = [...new Set(sorted.map((c) => c.load))];
+  const names = [...new Set(sorted.map((c) => c.load))].sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
   const lists = [["measured", releases[0], "measured"],
     ...releases.map((release) => [releases.length > 1 ? `modelled, ${release}` : "modelled", release, "modelled"])];
-  const listed = cell.at === null;
+  const listed = cell.at === null, labels = rowLabels(names);
   const value = Object.assign({ axisLabel: { formatter: format, hideOverlap: true } },
     cell.figure.endsWith("_us") ? { type: "log" } : { type: "value", scale: true });
   const series = lists.map(([name, release, key], i) => line(name,
@@ -299,9 +299,10 @@ function byLoad(cell, others) {
   const tooltip = listed ? { trigger: "item", formatter: (p) =>
     echarts.format.encodeHTML(`${p.value[1]}, ${p.seriesName}: ${format(p.value[0])}`) } : { trigger: "axis", valueFormatter: format };
   return {
-    legend: legend(lists.map(([name]) => name)), grid: frame(lists.map(([name]) => name), listed ? 26 : 40), tooltip,
-    xAxis: listed ? value : Object.assign({ type: "value", scale: true, axisLabel: { formatter: short } }, named(cell.columns.split(" and ")[0])),
-    yAxis: listed ? { type: "category", inverse: true, data: names, axisLabel: rowLabels(names) } : value, series,
+    legend: { ...legend(lists.map(([name]) => name)), itemWidth: listed ? 14 : 25 },
+    grid: frame(lists.map(([name]) => name), listed ? 26 : 40), tooltip,
+    xAxis: listed ? value : Object.assign({ type: "value", scale: true, axisLabel: { formatter: short } }, named(cell.across)),
+    yAxis: listed ? { type: "category", inverse: true, data: names, axisLabel: { ...labels, width: labels.width + 20 } } : value, series,
   };
 }
 

@@ -114,15 +114,16 @@ class HeatTable:
 
     def _group(self, head: str, rows: Mapping[str, Sequence[HeatCell | None]]) -> str:
         if list(rows) == [""]:
-            return f"<tbody>{self._row(head, rows[''])}</tbody>"
+            return f"<tbody>{self._row(head, rows[''], long=True)}</tbody>"
         span = len(self.heads) + 1
         title = (
             f'<tr class="group"><th colspan="{span}" scope="colgroup"><span>{escape(head)}</span></th></tr>'
         )
         return f"<tbody>{title}{''.join(self._row(name, cells) for name, cells in rows.items())}</tbody>"
 
-    def _row(self, head: str, cells: Sequence[HeatCell | None]) -> str:
-        return f'<tr><th scope="row">{escape(head)}</th>{"".join(map(_heat, cells))}</tr>'
+    def _row(self, head: str, cells: Sequence[HeatCell | None], *, long: bool = False) -> str:
+        kind = ' class="long"' if long else ""
+        return f'<tr><th scope="row"{kind}>{escape(head)}</th>{"".join(map(_heat, cells))}</tr>'
 
 
 #: Heads with more characters are written upwards.
