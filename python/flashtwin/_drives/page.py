@@ -144,9 +144,9 @@ def _stated(cells: Sequence[Cell]) -> str:
     count = sum(cell.role == "fitted" for cell in cells)
     splits = "".join(f"<li>by {split}: {text};</li>" for split, text in SPLITS.items() if split in found)
     return (
-        f"<p><b>Cross-validation.</b> The profiles were fitted to {count} of {len(cells)} figures, which have a "
-        "dashed frame, italics and an <sup>f</sup>. All other figures were held out: no fit used them. There "
-        "is one split, not several folds. Figures are held out</p>"
+        f"<p><b>Cross-validation.</b> The profiles were fitted to {count} of {len(cells)} figures. These "
+        "have a dashed frame, italics and an <sup>f</sup>. All other figures were held out: no fit used "
+        "them. There is one split, not several folds. Figures are held out</p>"
         f"<ul>{splits[: -len(';</li>')]}.</li></ul>"
     )
 
