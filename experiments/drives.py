@@ -6,8 +6,8 @@ DIR has the CSV files of the tables. A cell is one figure of one row; the page h
 HTML page and its Parquet file are out/drives.html and out/drives.parquet. With --only NAME, other profiles
 keep their cells of docs/drives.csv.
 
-Cells belong to a release. Cells of a run have the release "unreleased", those of earlier releases stay. With
---release VERSION, cells of "unreleased" become those of the version.
+Cells belong to a release. Cells of a run have the release "unreleased", and those of earlier releases are
+kept. With --release VERSION, cells of "unreleased" become those of the version.
 """
 
 from __future__ import annotations
@@ -103,6 +103,21 @@ def by_release(cell: Cell) -> tuple[int, ...]:
 def newest(cells: Sequence[Cell]) -> list[Cell]:
     """Return the cells of the first release."""
     return [cell for cell in cells if cell.release == cells[0].release]
+
+
+def with_release(cells: Sequence[Cell], release: str) -> list[Cell]:
+    """Return cells among which a release has cells.
+
+    Cells of "unreleased" become those of the release and replace its cells. Without these, a new release
+    begins with copies of the cells of the newest release.
+    """
+    found = {cell.release for cell in cells}
+    if release != UNRELEASED and UNRELEASED in found:
+        named = [replace(cell, release=release) for cell in cells if cell.release == UNRELEASED]
+        return named + [cell for cell in cells if cell.release not in (release, UNRELEASED)]
+    if cells and release not in found:
+        return [replace(cell, release=release) for cell in newest(cells)] + list(cells)
+    return list(cells)
 
 
 def portable(command: str, device: str, tables: Path) -> str:
@@ -237,9 +252,8 @@ def main() -> None:
     if not (args.tables or args.page_only):
         p.error("--tables DIR: give the folder of the tables")
     cells = read_cells()
-    if args.release != UNRELEASED:
-        cells = [cell for cell in cells if cell.release != args.release]
-        cells = [replace(c, release=args.release) if c.release == UNRELEASED else c for c in cells]
+    if args.release != UNRELEASED or not args.page_only:
+        cells = with_release(cells, args.release)
     for device in () if args.page_only else args.only or fits():
         found = check_device(
             profile(device),

@@ -357,6 +357,28 @@ def test_kept_cells_have_commands_of_their_rows(experiment):
     assert cells == sorted(cells, key=experiment.by_release), "the newest release first"
 
 
+def test_the_documentation_is_of_the_kept_cells(experiment, tmp_path, monkeypatch):
+    before = (ROOT / "docs" / "drives.md").read_text()
+    monkeypatch.setattr(experiment, "PAGE", tmp_path / "drives.md")
+    experiment.PAGE.write_text(before)
+    experiment.write_page(experiment.read_cells())
+    assert experiment.PAGE.read_text() == before
+
+
+def test_a_release_takes_unreleased_cells_or_copies(experiment):
+    unreleased, old = made_up("unreleased", 101), made_up("0.2.0", 110)
+
+    def named(cells, release):
+        return [(cell.release, cell.modelled) for cell in experiment.with_release(cells, release)]
+
+    assert named([unreleased, old], "0.3.0") == [("0.3.0", 101), ("0.2.0", 110)]
+    assert named([unreleased, old], "0.2.0") == [("0.2.0", 101)]
+    assert named([unreleased, old], "unreleased") == [("unreleased", 101), ("0.2.0", 110)]
+    assert named([old], "unreleased") == [("unreleased", 110), ("0.2.0", 110)]
+    assert named([old], "0.2.0") == [("0.2.0", 110)]
+    assert named([], "0.2.0") == []
+
+
 def test_commands_of_kept_cells_have_no_folders(experiment, tmp_path):
     profile, table = experiment.profile("fit-p5520"), tmp_path / "wa_by_fill.csv"
     words = f"flashtwin device check {profile} --against {table} --rows i0/fill/1-uniform".split()

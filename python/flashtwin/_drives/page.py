@@ -204,7 +204,7 @@ def _figures(cells: Iterable[Cell]) -> list[str]:
 
 
 def _heat_tables(cells: Sequence[Cell], releases: Sequence[str]) -> list[HeatTable]:
-    """Return the tables of cells, a table per release and kind of loads."""
+    """Return the tables of cells, a table per release and kind of loads. Earlier releases are folded."""
     numbered: dict[tuple[str, str, str], list[tuple[int, Cell]]] = {}
     for number, cell in enumerate(cells):
         _, kind, load = _parts(cell)
@@ -222,11 +222,11 @@ def _heat_tables(cells: Sequence[Cell], releases: Sequence[str]) -> list[HeatTab
         title, note = _KINDS[kind]
         title = f"{title}, {part}" if part else title
         title = f"{title} ({release})" if len(releases) > 1 else title
-        tables.append(_heat_table(title, note, own))
+        tables.append(_heat_table(title, note, own, folded=release != releases[0]))
     return tables
 
 
-def _heat_table(title: str, note: str, own: Sequence[tuple[int, Cell]]) -> HeatTable:
+def _heat_table(title: str, note: str, own: Sequence[tuple[int, Cell]], *, folded: bool) -> HeatTable:
     loads = sorted({_parts(cell)[2] for _, cell in own}, key=_natural)
     figures = _figures(cell for _, cell in own)
     places: dict[str, dict[str, dict[str, HeatCell]]] = {}
@@ -240,7 +240,7 @@ def _heat_table(title: str, note: str, own: Sequence[tuple[int, Cell]]) -> HeatT
         head: {name: [rows[name].get(load) for load in loads] for name in heads if name in rows}
         for head, rows in places.items()
     }
-    return HeatTable(title, f"Columns: {note}.", [_short(load) for load in loads], groups)
+    return HeatTable(title, f"Columns: {note}.", [_short(load) for load in loads], groups, folded)
 
 
 def _heat_cell(number: int, cell: Cell) -> HeatCell:

@@ -94,23 +94,28 @@ class HeatTable:
         note: meaning of the columns.
         heads: heads of the columns.
         groups: rows by the head of their group. A group with one row without a head takes one line.
+        folded: whether the reader opens the table with a click.
     """
 
     title: str
     note: str
     heads: Sequence[str]
     groups: Mapping[str, Mapping[str, Sequence[HeatCell | None]]]
+    folded: bool = False
 
     def html(self) -> str:
         """Return the table in its section."""
         tall = ' class="tall"' if max(map(len, self.heads)) > _HEAD_MAX else ""
         heads = "".join(f'<th scope="col"><span>{escape(head)}</span></th>' for head in self.heads)
         body = "".join(self._group(head, rows) for head, rows in self.groups.items())
-        return (
-            f'<section class="card wide"><h2>{escape(self.title)}</h2><p class="note">{escape(self.note)}</p>'
-            f'<div class="scroll"><table class="heat"><thead><tr{tall}><td></td>{heads}</tr></thead>'
-            f"{body}</table></div></section>"
+        title = f"<h2>{escape(self.title)}</h2>"
+        table = (
+            f'<p class="note">{escape(self.note)}</p><div class="scroll"><table class="heat">'
+            f"<thead><tr{tall}><td></td>{heads}</tr></thead>{body}</table></div>"
         )
+        if self.folded:
+            return f'<section class="card"><details><summary>{title}</summary>{table}</details></section>'
+        return f'<section class="card">{title}{table}</section>'
 
     def _group(self, head: str, rows: Mapping[str, Sequence[HeatCell | None]]) -> str:
         if list(rows) == [""]:
