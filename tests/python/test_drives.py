@@ -314,10 +314,15 @@ def test_releases_have_rows_and_curves(tmp_path):
     assert seen["texts"][2].endswith("not run: no load") and "chart-row" not in drawn
 
 
-def test_a_device_without_a_fit_has_neither_fitted_nor_held_out_cells(tmp_path):
-    cells = [replace(made_up("0.2.0", 101), device="mine", role="open")]
-    write_html(cells, tmp_path / "page.html")
-    assert "The device is not fitted to these drives" in (tmp_path / "page.html").read_text()
+def test_the_page_states_that_no_cell_is_held_out(tmp_path):
+    fitted = made_up("0.2.0", 101)
+    for cell, text in (
+        (replace(fitted, device="mine", role="open"), "The device is not fitted to these drives"),
+        (fitted, "The profile was fitted to all figures of this page"),
+    ):
+        write_html([cell], tmp_path / "page.html")
+        page = (tmp_path / "page.html").read_text()
+        assert text in page and "Cross-validation.</b>" not in page
 
 
 def luminance(colour):

@@ -142,12 +142,14 @@ def _stated(cells: Sequence[Cell]) -> str:
     if "open" in found:
         return "<p>The device is not fitted to these drives: no cell is fitted, and no cell is held out.</p>"
     count = sum(cell.role == "fitted" for cell in cells)
-    splits = "".join(f"<li>by {split}: {text};</li>" for split, text in SPLITS.items() if split in found)
+    splits = [f"<li>by {split}: {text}" for split, text in SPLITS.items() if split in found]
+    if not splits:
+        return "<p>The profile was fitted to all figures of this page: no cell is held out.</p>"
     return (
         f"<p><b>Cross-validation.</b> The profiles were fitted to {count} of {len(cells)} figures. These "
         "have a dashed frame, italics and an <sup>f</sup>. All other figures were held out: no fit used "
         "them. There is one split, not several folds. Figures are held out</p>"
-        f"<ul>{splits[: -len(';</li>')]}.</li></ul>"
+        f"<ul>{';</li>'.join(splits)}.</li></ul>"
     )
 
 
