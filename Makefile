@@ -84,10 +84,11 @@ validate: export PATH := $(abspath $(BIN)):$(PATH)
 validate: $(VENV)/.flashtwin
 	python experiments/validate.py $(if $(SLOW),--slow)
 
-# Compares the profiles fitted to published measurements with their tables, the CSV files in TABLES (docs/drives.md).
+# Compares the profiles fitted to published measurements with their tables, the CSV files in TABLES (docs/drives.md), and
+# writes out/drives.html. RELEASE is the version to which the results belong.
 drives: $(VENV)/.flashtwin
 	@test -n "$(TABLES)" || { echo "make drives TABLES=DIR: the folder of the tables (docs/drives.md)" >&2; exit 1; }
-	$(BIN)/python experiments/drives.py --tables $(TABLES)
+	$(BIN)/python experiments/drives.py --tables $(TABLES) $(if $(RELEASE),--release $(RELEASE))
 
 # Runs every fuzz target, or those of TARGETS, for SECONDS and prints a table.
 SECONDS ?= 60

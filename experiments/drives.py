@@ -2,8 +2,12 @@
 
     python experiments/drives.py --tables DIR
 
-DIR has the CSV files of the tables. A cell is one figure of one row; the page has one table per drive. With
---only NAME, other profiles keep their cells of docs/drives.csv.
+DIR has the CSV files of the tables. A cell is one figure of one row; the page has one table per drive. The
+HTML page and its Parquet file are out/drives.html and out/drives.parquet. With --only NAME, other profiles
+keep their cells of docs/drives.csv.
+
+Cells belong to a release. Cells of a run have the release "unreleased", and those of earlier releases are
+kept. With --release VERSION, cells of "unreleased" become those of the version.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from __future__ import annotations
 import argparse
 import csv
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -18,10 +23,14 @@ from statistics import median
 
 from flashtwin._drives import Cell, check_device
 from flashtwin._drives.fits import fits
+from flashtwin._drives.page import write_html
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "drives.md"
 CELLS = ROOT / "docs" / "drives.csv"
+HTML = ROOT / "out" / "drives.html"
+#: Release of cells that no release has.
+UNRELEASED = "unreleased"
 TABLES = (
     "latency_under_load.csv",
     "wa_by_fill.csv",
@@ -86,6 +95,42 @@ def write_cells(cells: Sequence[Cell]) -> None:
             writer.writerow(record)
 
 
+def by_release(cell: Cell) -> tuple[int, ...]:
+    """Return a key that orders cells by release, the newest first."""
+    return () if cell.release == UNRELEASED else tuple(-int(part) for part in cell.release.split("."))
+
+
+def newest(cells: Sequence[Cell]) -> list[Cell]:
+    """Return the cells of the first release."""
+    return [cell for cell in cells if cell.release == cells[0].release]
+
+
+def with_release(cells: Sequence[Cell], release: str) -> list[Cell]:
+    """Return cells among which a release has cells.
+
+    Cells of "unreleased" become those of the release and replace its cells. Without these, a new release
+    begins with copies of the cells of the newest release.
+    """
+    found = {cell.release for cell in cells}
+    if release != UNRELEASED and UNRELEASED in found:
+        named = [replace(cell, release=release) for cell in cells if cell.release == UNRELEASED]
+        return named + [cell for cell in cells if cell.release not in (release, UNRELEASED)]
+    if cells and release not in found:
+        return [replace(cell, release=release) for cell in newest(cells)] + list(cells)
+    return list(cells)
+
+
+def portable(command: str, device: str, tables: Path) -> str:
+    """Return a command without the folders of the profile and of the tables."""
+    short = {str(profile(device)): device, **{str(tables / name): name for name in TABLES}}
+    return shlex.join(short.get(word, word) for word in shlex.split(command))
+
+
+def profile(device: str) -> Path:
+    """Return the device file of a profile."""
+    return ROOT / "devices" / f"{device}.toml"
+
+
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a Markdown table."""
     lines = [heads, ["---"] * len(heads), *rows]
@@ -121,6 +166,25 @@ def summary(cells: Sequence[Cell]) -> str:
     return table(["profile", "cells", *FIGURES.values()], rows)
 
 
+def releases(cells: Sequence[Cell]) -> str:
+    """Return the median errors of held-out figures, with a row per release."""
+    rows = []
+    for release in dict.fromkeys(cell.release for cell in cells):
+        row = [release]
+        for figure in FIGURES:
+            errors = [
+                abs(cell.error_percent)
+                for cell in cells
+                if cell.release == release
+                and cell.role == "held out"
+                and cell.figure == figure
+                and cell.error_percent is not None
+            ]
+            row.append(f"{median(errors):.1f}" if errors else "")
+        rows.append(row)
+    return table(["release", *FIGURES.values()], rows)
+
+
 def of_device(cells: Sequence[Cell]) -> str:
     """Return the tables of a drive, with a row per load and a column per figure."""
     texts = []
@@ -141,8 +205,10 @@ def of_device(cells: Sequence[Cell]) -> str:
 
 
 def write_page(cells: Sequence[Cell]) -> None:
-    """Write the tables into the page."""
-    parts = [BEGIN, "", "### Summary", "", summary(cells)]
+    """Write the tables into the page: those of the newest release, and one with a row per release."""
+    parts = [BEGIN, "", "### Releases", "", releases(cells)]
+    cells = newest(cells)
+    parts += ["", "### Summary", "", summary(cells)]
     for device in fits():
         own = [cell for cell in cells if cell.device == device]
         if own:
@@ -155,7 +221,7 @@ def write_page(cells: Sequence[Cell]) -> None:
 
 def write_profile(device: str, cells: Sequence[Cell]) -> None:
     """Write the errors at the end of a device file."""
-    path = ROOT / "devices" / f"{device}.toml"
+    path = profile(device)
     text = path.read_text().partition(ERRORS)[0].rstrip()
     lines = [ERRORS]
     for role in ("held out", "fitted"):
@@ -174,34 +240,51 @@ def write_profile(device: str, cells: Sequence[Cell]) -> None:
 def main() -> None:
     """Run the comparison."""
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    p.add_argument("--tables", type=Path, required=True, help="directory with the CSV files")
+    p.add_argument("--tables", type=Path, help="directory with the CSV files")
     p.add_argument("--only", action="append", help="profile to run; may be repeated (default: all)")
     p.add_argument("--rows", help="rows to run, as patterns (default: all)")
     p.add_argument("--quick", action="store_true", help="shorter runs, whose errors are larger")
     p.add_argument("--threads", type=int, default=1)
-    p.add_argument("--page-only", action="store_true", help="write the page from docs/drives.csv")
+    p.add_argument("--page-only", action="store_true", help="write the pages from docs/drives.csv")
+    p.add_argument("--release", default=UNRELEASED, metavar="VERSION", help="release of new cells")
+    p.add_argument("--html", type=Path, default=HTML, help="HTML page to write (default: out/drives.html)")
     args = p.parse_args()
+    if not (args.tables or args.page_only):
+        p.error("--tables DIR: give the folder of the tables")
     cells = read_cells()
+    if args.release != UNRELEASED or not args.page_only:
+        cells = with_release(cells, args.release)
     for device in () if args.page_only else args.only or fits():
         found = check_device(
-            ROOT / "devices" / f"{device}.toml",
+            profile(device),
             [args.tables / name for name in TABLES],
             rows=args.rows,
             quick=args.quick,
             threads=args.threads,
         )
-        new = {(cell.row, cell.figure) for cell in found.cells}
-        kept = [c for c in cells if c.device != device or (args.rows and (c.row, c.figure) not in new)]
-        cells = kept + list(found.cells)
-        cells.sort(key=lambda cell: list(fits()).index(cell.device))
+        new = [
+            replace(cell, release=args.release, command=portable(cell.command, device, args.tables))
+            for cell in found.cells
+        ]
+        again = {(cell.row, cell.figure) for cell in new}
+        cells = new + [
+            cell
+            for cell in cells
+            if (cell.device, cell.release) != (device, args.release)
+            or (args.rows and (cell.row, cell.figure) not in again)
+        ]
+        cells.sort(key=lambda cell: (by_release(cell), list(fits()).index(cell.device)))
         write_cells(cells)
         print(f"{device}\n{str(found)[str(found).rindex(chr(10) * 2) :]}", flush=True)
     # Roles follow fits.toml. This also updates the roles of cells from earlier runs.
     cells = [replace(cell, role=fits()[cell.device].role(cell.row, cell.figure)) for cell in cells]
     write_cells(cells)
     write_page(cells)
+    args.html.parent.mkdir(parents=True, exist_ok=True)
+    write_html(cells, args.html)
+    print(f"{args.html}, {args.html.with_suffix('.parquet')}")
     for device in fits():
-        write_profile(device, [cell for cell in cells if cell.device == device])
+        write_profile(device, [cell for cell in newest(cells) if cell.device == device])
 
 
 if __name__ == "__main__":

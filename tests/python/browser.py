@@ -34,6 +34,14 @@ addEventListener("load", () => {
 });
 </script>"""
 
+#: Page that shows another in a frame, since a window has a smallest width of 500 pixels. After the scripts of
+#: the framed page ran, its DOM replaces the frame.
+_FRAME = """<iframe src="SOURCE" style="border:0;width:WIDTHpx;height:900px"></iframe><script>
+document.querySelector("iframe").onload = (e) => {
+  document.body.innerHTML = e.target.contentDocument.body.innerHTML;
+};
+</script>"""
+
 
 def find():
     """Return the path of a browser. Without one, the test is skipped or, if a browser is required, fails."""
@@ -68,14 +76,19 @@ def visit(address, place, *options):
     return done.stdout, console
 
 
-def look(page, place, *options):
-    """Open a page and return four results.
+def look(page, place, *options, width=None):
+    """Open a page, in a frame if a width is given, and return four results.
 
     They are its DOM after its scripts ran, the console's messages, and what the page drew and fetched.
     """
     copy = place / "probed.html"
     head, _, tail = page.read_text().rpartition("</body>")
     copy.write_text(f"{head}{_PROBE}</body>{tail}")
+    if width is not None:
+        frame = _FRAME.replace("SOURCE", copy.name).replace("WIDTH", str(width))
+        copy = place / "framed.html"
+        copy.write_text(f"<!doctype html><body>{frame}")
+        options = (*options, "--allow-file-access-from-files")
     dom, console = visit(f"file://{copy}", place, *options)
     probe = re.search(r'<pre id="probe">(\{.*?)</pre>', dom)
     assert probe, "the page's scripts did not run to their end"

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import csv
+import importlib.util
 import json
+import re
+import shlex
+from dataclasses import replace
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 import flashtwin
+from browser import look
 from flashtwin import FlashtwinError, _core
+from flashtwin._drives import Cell
 from flashtwin._drives.fits import fits
 from flashtwin._drives.loads import CapacityShare, ProbeBesideWrites, RandomReads, Rewrite, SequentialPass
+from flashtwin._drives.page import write_html
 from flashtwin._drives.tables import read_table
 from flashtwin._drives.timed import Lengths, Timed
 from flashtwin._drives.untimed import Untimed
@@ -20,6 +28,7 @@ from flashtwin.calibrate.counters import read_counters
 from flashtwin.calibrate.identify import GIB, Interval, Point, identify
 from flashtwin.cli import main
 
+ROOT = Path(__file__).parents[2]
 SMALL = {
     "geometry.chips": 4,
     "geometry.channels": 4,
@@ -172,8 +181,6 @@ def test_check_prints_and_writes_cells(tmp_path, capsys):
     assert cell["role"] == "open" and cell["error_percent"] == pytest.approx(
         (cell["modelled"] / cell["measured"] - 1) * 100
     )
-    import pyarrow.parquet as pq
-
     assert pq.read_table(out).to_pylist()[0]["row"] == "a0/fill/0-uniform"
     assert main([*words[:5], "--rows", "b0/*"]) == 2
     assert "no row is chosen" in capsys.readouterr().err
@@ -185,6 +192,209 @@ def test_roles_of_fitted_profiles():
     fit = fits()["fit-7450-max"]
     assert fit.role("mp0/fill/745-uniform", "waf") == "fitted"
     assert fit.role("mp0/fill/596-uniform", "waf") == "held out"
+
+
+CLICK = """<script>
+addEventListener("load", () => {
+  const button = document.querySelector('[data-cell="NUMBER"]');
+  button.click();
+  button.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+  const next = document.querySelector(".heat [tabindex='0']").dataset.cell;
+  const page = document.documentElement;
+  const seen = { next, width: innerWidth, overflow: page.scrollWidth - page.clientWidth,
+    dark: matchMedia("(prefers-color-scheme: dark)").matches, open: document.querySelector("dialog").open,
+    texts: ["panel-title", "command", "line"].map((id) => document.getElementById(id).textContent) };
+  const pre = document.createElement("pre");
+  pre.id = "clicked";
+  pre.textContent = JSON.stringify(seen);
+  document.body.append(pre);
+});
+</script>"""
+
+
+@pytest.fixture(scope="module")
+def errors_page(tmp_path_factory):
+    """Create the page of two rates, of which one is fitted, and of two fills."""
+    place = tmp_path_factory.mktemp("errors")
+    rows = [{**LATENCY, "device_key": "h0", "nominal_rate_kiops": rate} for rate in ("10", "20")]
+    fills = [{**FILL, "device_key": "h0", "used_gib": used} for used in ("2", "3")]
+    tables = [write_table(place / "my rates.csv", *rows), write_table(place / "fills.csv", *fills)]
+    toml = place / "mine.toml"
+    toml.write_text(re.sub("^name = .*", 'name = "fit-pe8110"', small().to_toml(), flags=re.MULTILINE))
+    words = ["device", "check", str(toml), "--quick", "--seed", "3", "--set", "buffer.capacity=2MiB"]
+    against = [word for table in tables for word in ("--against", str(table))]
+    assert main([*words, *against, "--report", str(place / "errors.html")]) == 0
+    return place / "errors.html"
+
+
+def data_of(page):
+    text = re.search(r'<script id="data" type="application/json">(.*?)</script>', page.read_text(), re.DOTALL)
+    return json.loads(text[1])
+
+
+def clicked(page, place, number, *options, width=None):
+    """Click a cell of a page. Return what the page shows, and the number of marks by chart."""
+    head, _, tail = page.read_text().rpartition("</body>")
+    copy = place / "clicked.html"
+    copy.write_text(f"{head}{CLICK.replace('NUMBER', str(number))}</body>{tail}")
+    dom, console, drawn, fetched = look(copy, place, *options, width=width)
+    assert console == [] and fetched == []
+    return json.loads(re.search(r'<pre id="clicked">(\{.*?)</pre>', dom)[1].replace("&amp;", "&")), drawn
+
+
+@pytest.mark.parametrize("width", [1400, 400])
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_cell_has_curves_and_a_command_that_prints_its_number(errors_page, tmp_path, capsys, width, dark):
+    cells = data_of(errors_page)["cells"]
+    number = next(i for i, cell in enumerate(cells) if cell["figure"] == "read_p99_us")
+    scheme = ["--blink-settings=preferredColorScheme=0"] if dark else []
+    seen, drawn = clicked(errors_page, tmp_path, number, *scheme, width=width)
+    assert seen["open"] and seen["dark"] == dark
+    assert seen["overflow"] == 0, "only tables scroll sideways"
+    assert seen["width"] == width
+    assert set(drawn) == {"chart-curve", "chart-row"} and all(drawn.values())
+    title, command, line = seen["texts"]
+    assert title == "read p99, us: h0/latency/10"
+    # The arrow key chose the same figure at the other rate.
+    assert cells[int(seen["next"])]["row"] == "h0/latency/20"
+    assert cells[int(seen["next"])]["figure"] == "read_p99_us"
+    words = shlex.split(command)
+    assert words[:3] == ["flashtwin", "device", "check"]
+    capsys.readouterr()
+    assert main(words[1:]) == 0
+    assert line in capsys.readouterr().out.splitlines()
+    assert f"{cells[number]['error_percent']:+.1f} %" in line
+    assert main([*words[1:], "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["cells"]
+    assert {cell["row"] for cell in found} == {"h0/latency/10"}
+    (same,) = (cell for cell in found if cell["figure"] == "read_p99_us")
+    assert same["modelled"] == cells[number]["modelled"]
+
+
+def test_fitted_cells_have_a_mark_and_held_out_ones_a_split(errors_page, tmp_path):
+    text = errors_page.read_text()
+    data = data_of(errors_page)
+    for number, cell in enumerate(data["cells"]):
+        kind = re.search(rf'<td class="([^"]*)"><button type="button" data-cell="{number}">', text)[1]
+        assert ("marked" in kind) == (cell["role"] == "fitted") == (cell["row"] == "h0/latency/10")
+        error = abs(cell["error_percent"])
+        assert f"heat-{sum(error > bound for bound in (5, 10, 20, 50))}" in kind
+    assert {cell["split"] for cell in data["cells"]} == {"fitted", "rate", "pattern"}
+    assert "<b>Cross-validation.</b>" in text
+    assert "<li>by rate:" in text and "<li>by pattern:" in text and "<li>by drive:" not in text
+    fill = next(i for i, cell in enumerate(data["cells"]) if cell["figure"] == "waf")
+    seen, drawn = clicked(errors_page, tmp_path, fill)
+    assert seen["texts"][0] == "WAF: h0/fill/2-uniform"
+    assert drawn["chart-curve"] and "chart-row" not in drawn
+    rows = pq.read_table(errors_page.with_suffix(".parquet")).to_pylist()
+    shown = [{name: cell[name] for name in rows[0]} for cell in data["cells"]]
+    assert rows == shown
+
+
+def made_up(release, modelled, row="h0/latency/10", role="fitted"):
+    error = (modelled / 100 - 1) * 100
+    return Cell(
+        "fit-pe8110", row, "A drive", "read_p99_us", 100, modelled, error, 0, role, "", release, "flashtwin"
+    )
+
+
+def test_releases_have_rows_and_curves(tmp_path):
+    cells = [made_up("0.3.0", 105), made_up("0.2.0", 130)]
+    cells += [replace(cell, row="h0/latency/20", role="held out") for cell in cells]
+    cells.append(replace(cells[0], row="h0/latency/30", modelled=None, error_percent=None, note="no load"))
+    write_html(cells, tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text()
+    section = re.search(r"<h2>Releases:.*?</section>", text, re.DOTALL)[0]
+    rows = re.findall(r"<tr><td[^>]*>([^<]*)</td><td[^>]*>([\d.]+) <small>([^<]*)", section)
+    assert rows == [("0.3.0", "5.0", "(fitted 5.0)"), ("0.2.0", "30.0", "(fitted 30.0)")]
+    assert "Percentiles beside writes (0.3.0)" in text and "Percentiles beside writes (0.2.0)" in text
+    _, drawn = clicked(tmp_path / "page.html", tmp_path, 0)
+    assert drawn["chart-curve"] >= 3, "one measured and two modelled lines"
+    seen, drawn = clicked(tmp_path / "page.html", tmp_path, 4)
+    assert seen["texts"][2].endswith("not run: no load") and "chart-row" not in drawn
+
+
+def test_the_page_states_that_no_cell_is_held_out(tmp_path):
+    fitted = made_up("0.2.0", 101)
+    for cell, text in (
+        (replace(fitted, device="mine", role="open"), "The device is not fitted to these drives"),
+        (fitted, "The profile was fitted to all figures of this page"),
+    ):
+        write_html([cell], tmp_path / "page.html")
+        page = (tmp_path / "page.html").read_text()
+        assert text in page and "Cross-validation.</b>" not in page
+
+
+def luminance(colour):
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_colours_of_cells_have_contrast_and_an_order_of_lightness():
+    css = (ROOT / "python/flashtwin/_report/page.css").read_text()
+    grounds = re.findall(r"--heat-(\d): (#\w{6})", css)
+    inks = re.findall(r"--on-heat-(\d): (#\w{6})", css)
+    assert len(grounds) == len(inks) == 10, "five steps, light and dark"
+    lights = [luminance(colour) for _, colour in grounds]
+    for ground, (_, ink) in zip(lights, inks, strict=True):
+        low, high = sorted((ground, luminance(ink)))
+        assert (high + 0.05) / (low + 0.05) >= 4.5
+    # The order of sizes is visible without hues.
+    assert lights[:5] == sorted(lights[:5], reverse=True) and lights[5:] == sorted(lights[5:])
+
+
+@pytest.fixture(scope="module")
+def experiment():
+    spec = importlib.util.spec_from_file_location("drives", ROOT / "experiments" / "drives.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_kept_cells_have_commands_of_their_rows(experiment):
+    cells = experiment.read_cells()
+    for cell in cells:
+        words = shlex.split(cell.command)
+        assert words[:5] == ["flashtwin", "device", "check", cell.device, "--against"]
+        assert words[5] in experiment.TABLES
+        assert words[6:] == ["--rows", cell.row]
+    assert cells == sorted(cells, key=experiment.by_release), "the newest release first"
+
+
+def test_the_documentation_is_of_the_kept_cells(experiment, tmp_path, monkeypatch):
+    before = (ROOT / "docs" / "drives.md").read_text()
+    monkeypatch.setattr(experiment, "PAGE", tmp_path / "drives.md")
+    experiment.PAGE.write_text(before)
+    experiment.write_page(experiment.read_cells())
+    assert experiment.PAGE.read_text() == before
+
+
+def test_a_release_takes_unreleased_cells_or_copies(experiment):
+    unreleased, old = made_up("unreleased", 101), made_up("0.2.0", 110)
+
+    def named(cells, release):
+        return [(cell.release, cell.modelled) for cell in experiment.with_release(cells, release)]
+
+    assert named([unreleased, old], "0.3.0") == [("0.3.0", 101), ("0.2.0", 110)]
+    assert named([unreleased, old], "0.2.0") == [("0.2.0", 101)]
+    assert named([unreleased, old], "unreleased") == [("unreleased", 101), ("0.2.0", 110)]
+    assert named([old], "unreleased") == [("unreleased", 110), ("0.2.0", 110)]
+    assert named([old], "0.2.0") == [("0.2.0", 110)]
+    assert named([], "0.2.0") == []
+
+
+def test_commands_of_kept_cells_have_no_folders(experiment, tmp_path):
+    profile, table = experiment.profile("fit-p5520"), tmp_path / "wa_by_fill.csv"
+    words = f"flashtwin device check {profile} --against {table} --rows i0/fill/1-uniform".split()
+    command = shlex.join(words)
+    assert experiment.portable(command, "fit-p5520", tmp_path) == (
+        "flashtwin device check fit-p5520 --against wa_by_fill.csv --rows i0/fill/1-uniform"
+    )
+    cells = [made_up(release, 101) for release in ("0.2.0", "unreleased", "0.10.0")]
+    ordered = [cell.release for cell in sorted(cells, key=experiment.by_release)]
+    assert ordered == ["unreleased", "0.10.0", "0.2.0"]
+    assert len(experiment.newest(sorted(cells, key=experiment.by_release))) == 1
 
 
 OCP = {

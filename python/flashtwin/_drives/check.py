@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from statistics import median
 
 from .. import _core
-from .._devices import Overrides
+from .._devices import Overrides, as_toml
 from .._devices import device as read_device
 from .._support.files import whole_file
 from .._support.watch import OnProgress, Task, run_all
@@ -39,6 +41,8 @@ class Cell:
         run_error_percent: standard error of the modelled figure, in percent.
         role: "fitted", "held out", or "open" if the device is not fitted to this drive.
         note: reason why the row is not run; empty if it is run.
+        release: version of flashtwin that computed the modelled figure.
+        command: command line that runs the row again.
     """
 
     device: str
@@ -51,6 +55,17 @@ class Cell:
     run_error_percent: float | None
     role: str
     note: str = ""
+    release: str = ""
+    command: str = ""
+
+    def __str__(self) -> str:
+        """Return the line of `flashtwin device check --against`."""
+        if self.modelled is None or self.error_percent is None:
+            return f"{self.row:<36} {self.figure:<15} {self.measured:>10.6g} not run: {self.note}"
+        return (
+            f"{self.row:<36} {self.figure:<15} {self.measured:>10.5g} {self.modelled:>10.5g} "
+            f"{self.error_percent:>+7.1f} % {self.run_error_percent or 0:>8.1f} %  {self.role}"
+        )
 
 
 @dataclass(frozen=True)
@@ -71,15 +86,7 @@ class Check:
         Raises:
             FlashtwinError: a package is missing, or the file cannot be written.
         """
-        import pyarrow as pa
-        from pyarrow import csv, parquet
-
-        table = pa.Table.from_pylist([asdict(cell) for cell in self.cells])
-        with whole_file(Path(path), "the table of figures") as file:
-            if Path(path).suffix == ".parquet":
-                parquet.write_table(table, file)
-            else:
-                csv.write_csv(table, file)
+        write_cells(self.cells, path)
 
     def errors(self) -> Iterator[tuple[str, str, list[float]]]:
         """Return the absolute errors in percent, by role of the cells (fitted or held out) and by figure."""
@@ -95,14 +102,7 @@ class Check:
         lines = [
             f"{'row':<36} {'figure':<15} {'measured':>10} {'modelled':>10} {'error':>9} {'of the run':>10}"
         ]
-        for cell in self.cells:
-            if cell.modelled is None or cell.error_percent is None:
-                lines.append(f"{cell.row:<36} {cell.figure:<15} {cell.measured:>10.6g} not run: {cell.note}")
-                continue
-            lines.append(
-                f"{cell.row:<36} {cell.figure:<15} {cell.measured:>10.5g} {cell.modelled:>10.5g} "
-                f"{cell.error_percent:>+7.1f} % {cell.run_error_percent or 0:>8.1f} %  {cell.role}"
-            )
+        lines += map(str, self.cells)
         lines.append("")
         for role, figure, errors in self.errors():
             lines.append(
@@ -110,6 +110,23 @@ class Check:
                 f"largest {max(errors):.1f} %"
             )
         return "\n".join(lines)
+
+
+def write_cells(cells: Sequence[Cell], path: str | Path) -> None:
+    """Write cells as a table: Parquet if the name ends in .parquet, otherwise CSV.
+
+    Raises:
+        FlashtwinError: the file cannot be written.
+    """
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
+    table = pa.Table.from_pylist([asdict(cell) for cell in cells])
+    with whole_file(Path(path), "the table of figures") as file:
+        if Path(path).suffix == ".parquet":
+            parquet.write_table(table, file)
+        else:
+            csv.write_csv(table, file)
 
 
 def check_device(
@@ -144,22 +161,38 @@ def check_device(
     """
     spec = read_device(device, set)
     fit = fit_of(spec.name)
-    chosen = _chosen([row for table in tables for row in read_table(table)], fit, drive, rows)
-    if not chosen:
+    read = {str(table): read_table(table) for table in tables}
+    chosen = {table: _chosen(own, fit, drive, rows) for table, own in read.items()}
+    if not any(chosen.values()):
         raise FlashtwinError(
             f"{spec.name}: no row is chosen: give --drive, as the names of rows begin, or another --rows"
         )
     lengths = QUICK if quick else FULL
     runner = _Runner(Timed(spec, seed, lengths), Untimed(spec, fit.usable_gib if fit else None, seed, quick))
-    tasks = [Task(row.name, runner.task(row)) for row in chosen]
+    tasks = [Task(row.name, runner.task(row)) for own in chosen.values() for row in own]
     results, interrupted = run_all(tasks, threads, progress)
     if interrupted:
         raise Interrupted(None)
+    options = [word for key, value in (set or {}).items() for word in ("--set", f"{key}={as_toml(value)}")]
+    options += ["--drive", drive] if drive else []
+    options += ["--quick"] if quick else []
+    options += ["--seed", str(seed)] if seed != 1 else []
     cells: list[Cell] = []
-    for row, found in zip(chosen, results, strict=True):
+    places = [(table, row) for table, own in chosen.items() for row in own]
+    for (table, row), found in zip(places, results, strict=True):
         assert isinstance(found, Mapping)
-        cells += _cells(spec.name, row, found, fit)
+        words = ["flashtwin", "device", "check", str(device), "--against", table, "--rows", _only(row)]
+        command = shlex.join([*words, *options])
+        cells += (
+            replace(cell, release=_core.__version__, command=command)
+            for cell in _cells(spec.name, row, found, fit)
+        )
     return Check(spec.name, cells)
+
+
+def _only(row: Row) -> str:
+    """Return a pattern of `rows` that matches the name of a row."""
+    return re.sub(r"[*?[;]", "?", row.name)
 
 
 def _chosen(rows: Sequence[Row], fit: Fit | None, drive: str | None, patterns: str | None) -> list[Row]:

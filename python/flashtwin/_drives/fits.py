@@ -14,6 +14,14 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+#: Ways in which figures are held out from a fit.
+SPLITS = {
+    "rate": "rates that were not fitted, on a drive of which four rates were fitted",
+    "drive": "all rates of the second drive of a model, of which no rate was fitted",
+    "pattern": "patterns of writes and used capacities that were not fitted",
+    "depth": "numbers of reads in flight that were not fitted",
+}
+
 
 @dataclass(frozen=True)
 class Fit:
@@ -33,6 +41,15 @@ class Fit:
         """Return the role of a figure of a row: whether the fit used it."""
         name = f"{row}:{figure}"
         return "fitted" if any(fnmatchcase(name, pattern) for pattern in self.fitted) else "held out"
+
+    def split(self, row: str, figure: str) -> str:
+        """Return how a figure of a row is held out from the fit, a key of `SPLITS`, or "fitted"."""
+        if self.role(row, figure) == "fitted":
+            return "fitted"
+        key, kind = row.split("/")[:2]
+        if kind == "latency":
+            return "rate" if any(each.startswith(f"{key}/latency/") for each in self.fitted) else "drive"
+        return "depth" if kind == "reads" else "pattern"
 
 
 @cache

@@ -20,7 +20,7 @@ from ..result import Result
 from .data import of_runs, of_sweep
 
 if TYPE_CHECKING:
-    from .tables import Table
+    from .tables import HeatTable, Table
 
 __all__ = ["page", "report"]
 
@@ -71,13 +71,19 @@ def _sweep_of(what: object) -> Results | None:
     return Results(what) if is_sweep else None  # type: ignore[arg-type]
 
 
-def page(title: str, data: dict[str, Any], above: list[Table], below: list[Table], lead: str = "") -> str:
+def page(
+    title: str,
+    data: dict[str, Any],
+    above: Sequence[Table | HeatTable],
+    below: Sequence[Table | HeatTable],
+    lead: str = "",
+) -> str:
     """Return a page: HTML at the top, tables above the charts of `data` (page.js), and tables below them."""
 
     def part(name: str) -> str:
         return (_HERE / name).read_text(encoding="utf-8")
 
-    def tables(those: list[Table]) -> str:
+    def tables(those: Sequence[Table | HeatTable]) -> str:
         return f'<div class="tables">{"".join(table.html() for table in those)}</div>'
 
     # A text that contains "</script>" would end the script.

@@ -280,3 +280,41 @@ function grouped(figure) {
       itemStyle: { decal: DECALS[i % DECALS.length] } })),
   };
 }
+
+// A figure of a drive over its loads: measured, and modelled by each release.
+function byLoad(cell, others) {
+  const format = formatOf(cell.figure);
+  const releases = [...new Set(others.map((c) => c.release))];
+  const sorted = [...others].sort((a, b) => (a.at ?? 0) - (b.at ?? 0));
+  const names = [...new Set(sorted.map((c) => c.load))].sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
+  const lists = [["measured", releases[0], "measured"],
+    ...releases.map((release) => [releases.length > 1 ? `modelled, ${release}` : "modelled", release, "modelled"])];
+  const listed = cell.at === null, labels = rowLabels(names);
+  const value = Object.assign({ axisLabel: { formatter: format, hideOverlap: true } },
+    cell.figure.endsWith("_us") ? { type: "log" } : { type: "value", scale: true });
+  const series = lists.map(([name, release, key], i) => line(name,
+    sorted.filter((c) => c.release === release).map((c) => ({
+      value: listed ? [c[key], c.load] : [c.at, c[key]], symbolSize: c.load === cell.load ? 15 : 7,
+    })), i, { showSymbol: true, symbol: i ? "diamond" : "circle", type: listed ? "scatter" : "line" }));
+  const tooltip = listed ? { trigger: "item", formatter: (p) =>
+    echarts.format.encodeHTML(`${p.value[1]}, ${p.seriesName}: ${format(p.value[0])}`) } : { trigger: "axis", valueFormatter: format };
+  return {
+    legend: { ...legend(lists.map(([name]) => name)), itemWidth: listed ? 14 : 25 },
+    grid: frame(lists.map(([name]) => name), listed ? 26 : 40), tooltip,
+    xAxis: listed ? value : Object.assign({ type: "value", scale: true, axisLabel: { formatter: short } }, named(cell.across)),
+    yAxis: listed ? { type: "category", inverse: true, data: names, axisLabel: { ...labels, width: labels.width + 20 } } : value, series,
+  };
+}
+
+// Percentiles of a row of a drive: colours differ between reads and writes, dashes between measured and modelled.
+function percentilesOfRow(cells, pattern, palette) {
+  const ops = [...new Set(cells.map((c) => pattern.exec(c.figure)[1]))];
+  const lines = ops.flatMap((op, i) => ["measured", "modelled"].map((key, j) => ({ label: `${op}s, ${key}`, colour: i, dash: j,
+    points: cells.filter((c) => c.figure.startsWith(op)).map((c) => [100 / (100 - pattern.exec(c.figure)[2]), c[key]]) })));
+  const options = percentiles(lines, sharedRange(lines.map((l) => l.points)));
+  options.xAxis.max = 1000;
+  options.series.forEach((s, i) => Object.assign(s, { showSymbol: true, symbol: lines[i].dash ? "diamond" : "circle",
+    symbolSize: 8, itemStyle: { color: palette.colours[lines[i].colour] },
+    lineStyle: { width: 1.8, type: DASHES[lines[i].dash], color: palette.colours[lines[i].colour] } }));
+  return options;
+}

@@ -14,7 +14,7 @@ const PALETTES = {
 const drawn = [];
 
 // Adds a card with a chart; `build` makes its options from a palette.
-function card(id, title, note, build, { wide = false, height = 0, canvas = false, link = false } = {}) {
+function card(id, title, note, build, { wide = false, height = 0, canvas = false, link = false, into = null } = {}) {
   const section = document.createElement("section");
   section.className = wide ? "card wide" : "card";
   const [h2, chart, p] = ["h2", "div", "p"].map((tag) => document.createElement(tag));
@@ -27,16 +27,16 @@ function card(id, title, note, build, { wide = false, height = 0, canvas = false
   p.className = "note";
   p.textContent = note;
   section.append(h2, chart, p);
-  document.getElementById("charts").append(section);
+  (into ?? document.getElementById("charts")).append(section);
   drawn.push({ chart, build, renderer: canvas ? "canvas" : "svg", link, instance: null });
 }
 
-function draw() {
+function draw(those = drawn) {
   const dark = SYSTEM_DARK.matches && !document.documentElement.classList.contains("print");
   const palette = PALETTES[dark ? "dark" : "light"];
   const axis = { axisLine: { lineStyle: { color: palette.faint } }, axisLabel: { color: palette.faint },
     nameTextStyle: { color: palette.faint }, splitLine: { lineStyle: { color: palette.line } } };
-  for (const each of drawn) {
+  for (const each of those) {
     each.instance?.dispose();
     each.instance = echarts.init(each.chart, null, { renderer: each.renderer, devicePixelRatio: 2 });
     const options = each.build(palette, dark);
@@ -165,14 +165,103 @@ function chartsOfCalibration() {
   DATA.figures.forEach((figure, i) => card(`figure-${i}`, figure.title, figure.unit, () => grouped(figure)));
 }
 
+// Cells of heat tables: a click opens a panel, arrow keys move between cells.
+function clickable(table, open) {
+  const buttons = [...table.querySelectorAll("button")];
+  buttons.forEach((button, i) => { button.tabIndex = i ? -1 : 0; });
+  const focus = (button) => {
+    buttons.forEach((each) => { each.tabIndex = each === button ? 0 : -1; });
+    button.focus();
+  };
+  table.addEventListener("click", (e) => {
+    const button = e.target.closest("button");
+    if (!button) return;
+    focus(button);
+    open(+button.dataset.cell, button);
+  });
+  const steps = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+  table.addEventListener("keydown", (e) => {
+    const step = steps[e.key], cell = e.target.closest("td");
+    if (!step || !cell) return;
+    e.preventDefault();
+    const rows = [...table.rows];
+    let [y, x] = [rows.indexOf(cell.parentElement) + step[0], cell.cellIndex + step[1]];
+    while (rows[y]?.cells.length && y > 0 && x > 0 && x < rows[0].cells.length) {
+      const button = rows[y].cells[x]?.querySelector("button");
+      if (button) { focus(button); return; }
+      [y, x] = [y + step[0], x + step[1]];
+    }
+  });
+}
+
+// The panel of a cell: measured and modelled curves, and the command that runs its row again.
+function panelOfDrive(number, button) {
+  const cell = DATA.cells[number];
+  const element = (tag, text, into) => {
+    const found = document.createElement(tag);
+    found.textContent = text;
+    into.append(found);
+    return found;
+  };
+  const panel = element("dialog", "", document.body);
+  panel.className = "panel";
+  const header = element("header", "", panel);
+  element("h2", `${DATA.figures[cell.figure]}: ${cell.row}`, header).id = "panel-title";
+  panel.setAttribute("aria-labelledby", "panel-title");
+  const close = element("button", "Close", header);
+  close.addEventListener("click", () => panel.close());
+  const facts = element("dl", "", panel);
+  const digits = (value) => value === null ? "-" : String(+value.toPrecision(5));
+  const signed = (value) => value === null ? "-" : `${value < 0 ? "" : "+"}${value.toFixed(1)} %`;
+  for (const [name, value] of [
+    ["measured", digits(cell.measured)], ["modelled", cell.note ? `not run: ${cell.note}` : digits(cell.modelled)],
+    ["error", signed(cell.error_percent)],
+    ["standard error of the run", cell.run_error_percent === null ? "-" : `${cell.run_error_percent.toFixed(1)} %`],
+    ["use", cell.role === "held out" ? `held out by ${cell.split}` : cell.role === "open" ? "not fitted to this drive" : cell.role],
+    ["drive", cell.drive], ["device", cell.device], ["release", cell.release]]) {
+    const fact = element("div", "", facts);
+    element("dt", name, fact);
+    element("dd", value, fact);
+  }
+  const curves = element("div", "", panel);
+  curves.className = "curves";
+  const before = drawn.length;
+  const percentile = /^(read|write)_p([\d.]+)_us$/;
+  const own = DATA.cells.filter((c) => c.row === cell.row && c.device === cell.device && c.release === cell.release &&
+    c.modelled !== null && percentile.test(c.figure));
+  const others = DATA.cells.filter((c) => c.curve === cell.curve && c.modelled !== null);
+  if (others.length) {
+    const rows = cell.at === null ? [...new Set(others.map((c) => c.load))] : [];
+    card("curve", `${DATA.figures[cell.figure]}, by load`, "The chosen load has larger marks.",
+      () => byLoad(cell, others), { into: curves, height: rows.length ? rowsHeight(rows, 20, 300) : 300 });
+  }
+  if (own.length) {
+    card("row", "Percentiles of the row", "Logarithmic; measured and modelled at p50, p99 and p99.9.",
+      (palette) => percentilesOfRow(own, percentile, palette), { into: curves });
+  }
+  element("div", "Command that runs the row again:", panel);
+  element("pre", cell.command, panel).id = "command";
+  element("div", "It prints this line, among others of the row:", panel);
+  element("pre", cell.line, panel).id = "line";
+  panel.addEventListener("close", () => {
+    drawn.splice(before).forEach((each) => each.instance?.dispose());
+    panel.remove();
+    button.focus();
+  });
+  panel.addEventListener("click", (e) => { if (e.target === panel) panel.close(); });
+  panel.showModal();
+  draw(drawn.slice(before));
+}
+
 if (DATA.kind === "sweep") chartsOfSweep();
+else if (DATA.kind === "drives") document.querySelectorAll("table.heat").forEach((table) => clickable(table, panelOfDrive));
 else if (DATA.kind === "study") chartsOfStudy();
 else if (DATA.kind === "calibration") chartsOfCalibration();
 else chartsOfRuns();
 document.querySelectorAll("table.sortable").forEach(sortable);
 if (location.hash === "#print") document.documentElement.classList.add("print");
 draw();
-SYSTEM_DARK.addEventListener("change", draw);
+SYSTEM_DARK.addEventListener("change", () => draw());
 addEventListener("beforeprint", () => { document.documentElement.classList.add("print"); draw(); });
 addEventListener("afterprint", () => { document.documentElement.classList.remove("print"); draw(); });
 let waiting = 0;

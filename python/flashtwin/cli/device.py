@@ -47,6 +47,7 @@ examples:
   flashtwin device check nvme-tlc
   flashtwin device check demo --measure --json
   flashtwin device check fit-pe8110 --against latency_under_load.csv --rows '*/latency/50'
+  flashtwin device check fit-pe8110 --against latency_under_load.csv --report errors.html
 
 --against runs the loads of tables of measurements on a device and compares the figures (docs/drives.md).
 """,
@@ -108,6 +109,11 @@ def _add_against(p: argparse.ArgumentParser) -> None:
     g.add_argument("--seed", type=int, default=1, metavar="N", help="seed of state and loads (default: 1)")
     g.add_argument("--threads", type=int, default=1, metavar="N", help="rows to run at a time (default: 1)")
     g.add_argument("-o", "--output", metavar="FILE", help="table of the figures: .parquet or .csv")
+    g.add_argument(
+        "--report",
+        metavar="FILE",
+        help="HTML page with errors, curves and commands; the figures are written as .parquet beside it",
+    )
     add_set(p)
 
 
@@ -187,6 +193,10 @@ def _check_against(args: argparse.Namespace) -> int:
     print(found.to_json() if args.json else found)
     if args.output:
         found.write(args.output)
+    if args.report:
+        from .._drives.page import write_html
+
+        write_html(found.cells, args.report, f"{found.device}: errors beside measured drives")
     return 0
 
 
