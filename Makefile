@@ -36,10 +36,10 @@ stage = @echo "== $(1)"; began=$$(date +%s); { $(2); } && echo "== $(1): $$(($$(
 REPORT_TIME ?=
 ifdef REPORT_TIME
 HOST := $(shell rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')
-RUST_TESTS := CARGO_TARGET_$(HOST)_RUNNER="env RUSTC_BOOTSTRAP=1" cargo test --workspace --tests --locked -- \
+RUST_TESTS := CARGO_TARGET_$(HOST)_RUNNER="env RUSTC_BOOTSTRAP=1" cargo test --workspace --tests --locked --no-fail-fast -- \
   -Zunstable-options --report-time
 else
-RUST_TESTS := cargo test -q --workspace --tests --locked
+RUST_TESTS := cargo test -q --workspace --tests --locked --no-fail-fast
 endif
 
 # pip waits for the network while Cargo compiles; lints use one processor most of the time, and have a folder of their

@@ -152,6 +152,21 @@ _RANKED = ["mean response", "p99", "erases", "device write ampl.", "hit ratio"]
 _SIDE_BY_SIDE = 6
 
 
+def _early_slot_waits(runs: Sequence[Result | Record]) -> list[bool]:
+    """Return for each run whether requests waited for a slot in the first batch only.
+
+    The mean of such waits depends on the number of requests, because later requests do not add to them.
+    """
+    found = []
+    for run in runs:
+        batches = (run if isinstance(run, Record) else run.record()).batches
+        waits = [
+            sum(us for part, us in batch["parts_us"].items() if part.startswith("slot_")) for batch in batches
+        ]
+        found.append(bool(waits) and waits[0] > 0 and not any(waits[1:]))
+    return found
+
+
 @dataclass(frozen=True)
 class _Grid:
     """A table to be printed."""
@@ -267,6 +282,13 @@ class Comparison:
             notes.append(f"no interval: {', '.join(without)}")
         if self.interrupted:
             notes.append("part: interrupted after so many requests, not comparable")
+        early = [
+            label for label, only in zip(self.labels, _early_slot_waits(self.results), strict=True) if only
+        ]
+        if early:
+            notes.append(
+                f"waits for a slot only in the first tenth of the requests (see --warmup): {', '.join(early)}"
+            )
         limits = [(result.label, result.summary["buffer"].get("limit")) for result in self.results]
         reached = [f"{label} {words.percent(limit['time_share'])}" for label, limit in limits if limit]
         if reached:

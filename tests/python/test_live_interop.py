@@ -1,5 +1,7 @@
 """Served devices and libnbd: variants of the protocol, invalid requests, and filters of nbdkit."""
 
+import collections
+import csv
 import json
 import shlex
 import subprocess
@@ -7,7 +9,7 @@ import subprocess
 import pytest
 
 import flashtwin
-from clients import client, need
+from clients import client, fio, need
 
 SMALL = {"geometry.blocks_per_plane": 64, "geometry.chips": 4, "geometry.reserve_percent": 20}
 MIB = 1 << 20
@@ -84,6 +86,42 @@ h.cache(mib, base)
 fails(errno.ENOTSUP, h.zero, mib, base, nbd.CMD_FLAG_FAST_ZERO | nbd.CMD_FLAG_NO_HOLE)
 """,
     )
+
+
+def recorded(path):
+    """Return how many requests of each kind a recording has."""
+    with path.open() as file:
+        return collections.Counter(row["op"] for row in csv.DictReader(file))
+
+
+def test_small_trims_leave_their_neighbours_and_are_counted(tmp_path):
+    need("nbdkit", "nbdsh", "fio")
+    record = tmp_path / "live.csv"
+    with flashtwin.serve("demo", set=SMALL, precondition="none", record=record) as server:
+        session(
+            server,
+            """
+h.connect_uri(URI)
+h.pwrite(data[:8192], 8192)
+for offset, length in [(1024, 512), (3584, 1024), (8191, 1)]:
+    h.trim(length, 8192 + offset)
+expected = bytearray(data[:8192])
+expected[1024:1536] = bytes(512)
+expected[3584:4608] = bytes(1024)
+expected[8191:] = bytes(1)
+assert h.pread(8192, 8192) == expected
+h.trim(2 * MIB, 2 * MIB)
+""".replace("MIB", str(MIB)),
+        )
+        job = {"rw": "randrw", "verify": 0, "verify_fatal": 0, "size": "1M", "number_ios": 200}
+        client(*fio(server.uri, **job))
+        client(*fio(server.uri, **job | {"rw": "randtrim", "bs": "512", "number_ios": 50}))
+    found = {op: server.report().responses[op]["requests"] for op in ("read", "write", "trim")}
+    assert found["read"] + found["write"] == 200 + 2
+    # The trim of 2 MiB is two requests of the device.
+    assert found["trim"] == 3 + 2 + 50
+    rows = recorded(record)
+    assert found == {"read": rows["R"], "write": rows["W"], "trim": rows["T"]}
 
 
 def test_an_invalid_request_is_refused_and_the_connection_stays_open(server):

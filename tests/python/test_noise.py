@@ -174,3 +174,27 @@ def test_a_limit_that_was_reached_is_named():
     assert "limit" not in free.summary["buffer"]
     both = flashtwin.compare(load, ["lru", "fifo"], set=slow, **options)
     assert "limit buffer.background_depth = 1 reached, share of the time: lru " in repr(both)
+
+
+def test_slot_waits_of_the_start_are_no_property_of_the_run(tmp_path):
+    rows = ["time_us,op,offset_bytes,size_bytes"]
+    # A burst of 300 writes meets a full buffer. The other writes arrive every 20 ms and meet a free slot.
+    rows += [f"{max(0, i - 300) * 20_000},W,{i * 769 % 5000 * 4096},4096" for i in range(4000)]
+    trace = tmp_path / "burst.csv"
+    trace.write_text("\n".join(rows) + "\n")
+    slow = SMALL | {"buffer.evict": "background", "buffer.capacity": "256 KiB"}
+    note = "waits for a slot only in the first tenth of the requests (see --warmup): lru, fifo"
+    both = flashtwin.compare(trace, ["lru", "fifo"], "demo", set=slow)
+    assert both["lru"].summary["all"]["parts_us"]["slot_array"] > 0
+    assert note in repr(both)
+    assert note in both._repr_html_()
+    calm = flashtwin.compare(trace, ["lru", "fifo"], "demo", set=slow, warmup_requests=400)
+    assert not any(us for part, us in calm["lru"].summary["all"]["parts_us"].items() if "slot" in part)
+    assert "only in the first tenth" not in repr(calm)
+
+
+def test_slot_waits_of_the_whole_run_have_no_note(compared):
+    assert "only in the first tenth" not in repr(compared)
+    waiting = flashtwin.compare("uniform:write=1,requests=3000", ["lru", "fifo"], "demo", set=SMALL)
+    assert waiting["lru"].summary["all"]["parts_us"]["slot_array"] > 0
+    assert "only in the first tenth" not in repr(waiting)

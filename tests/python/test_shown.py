@@ -182,6 +182,20 @@ def test_preconditioning_reports_its_phase_and_its_share(tmp_path, kind, phase):
     assert last.done == last.total > 0
 
 
+def test_preconditioning_of_a_large_device_reports_several_shares():
+    shares = []
+
+    def note(progress):
+        if progress.phase == "steady state":
+            shares.append(progress.done / progress.total)
+
+    flashtwin.run("uniform:write=1,requests=10", "nvme-tlc", size="64G", progress=note)
+    assert shares == sorted(shares)
+    assert len(set(shares)) >= 3
+    assert shares[0] < 0.5
+    assert shares[-1] == 1
+
+
 def test_bars_name_the_phase(monkeypatch):
     from flashtwin.cli import common
 

@@ -1,7 +1,9 @@
 """Traces of other programs: tables in columns, keys, traces without times, hints in errors."""
 
 import gc
+import gzip
 import json
+import random
 import subprocess
 import sys
 
@@ -247,4 +249,113 @@ def test_op_codes_that_never_occur_are_reported(cli, tmp_path):
     assert "warning" not in right.stdout
     wrong(
         cli("trace", "info", path, "--columns", columns, "--time-unit", "us"), "--time-unit", "leave one out"
+    )
+
+
+MOBILE = "time=timestamp:s,offset=sector:sectors,size=size:sectors,op=rw_flag"
+
+
+def mobile(rng, writes, reads, begin):
+    """Return requests of a phone as MobileBlockIOTraces has them, with their times in seconds."""
+    ops = ["W"] * writes + ["R"] * reads
+    rng.shuffle(ops)
+    return [
+        (op, rng.randrange(4_000) * 8 + 200_000_000 * (i % 2), rng.choice((8, 16, 128)), begin + i * 0.003)
+        for i, op in enumerate(ops)
+    ]
+
+
+def lines(requests):
+    return "".join(f"Thread-{i % 3} #1,259:0,{op},{sector},{size},{time:.6f}\n"
+                   for i, (op, sector, size, time) in enumerate(requests))  # fmt: skip
+
+
+def test_device_is_aged_by_one_trace_and_measured_with_another(cli, tmp_path):
+    rng = random.Random(1)
+    aging = mobile(rng, 600, 0, 1_700_000_000)
+    measured = mobile(rng, 900, 300, 1_700_000_100)
+    header = "process,device,rw_flag,sector,size,timestamp\n"
+    paths = [
+        tmp_path / name for name in ("app_precond.csv.gz", "app_exec.csv.gz", "app.csv.gz", "both.csv.gz")
+    ]
+    first, second = header + lines(aging), header + lines(measured)
+    # The older files of that collection have both parts, with a line between them.
+    marked = first + "preconditioning_ended\n" + lines(measured)
+    for path, text in zip(paths, (first, second, marked, first + lines(measured)), strict=True):
+        path.write_bytes(gzip.compress(text.encode()))
+    precond, execution, one, both = paths
+
+    written = flashtwin.trace_info(precond, flashtwin.TraceOptions(columns=MOBILE))
+    assert (written["reads"]["requests"], written["writes"]["requests"]) == (0, 600)
+    info = flashtwin.trace_info(execution, flashtwin.TraceOptions(columns=MOBILE))
+    for op, name in (("R", "reads"), ("W", "writes")):
+        own = [size * 512 for kind, _, size, _ in measured if kind == op]
+        assert (info[name]["requests"], info[name]["bytes"]) == (len(own), sum(own)), name
+    assert info["span_s"] == pytest.approx(1199 * 0.003)
+
+    run = {"device": "demo", "set": SMALL, "warmup_requests": 600, "precondition": "none"}
+    options = flashtwin.TraceOptions(columns=MOBILE, addresses="compact")
+    found = flashtwin.run(both, trace_options=options, **run).summary
+    assert (found["read"]["requests"], found["write"]["requests"]) == (300, 900)
+    skipping = flashtwin.TraceOptions(columns=MOBILE, addresses="compact", max_bad_lines=1)
+    assert flashtwin.run(one, trace_options=skipping, **run).summary["all"] == found["all"]
+    fresh = flashtwin.run(execution, trace_options=options, device="demo", set=SMALL, precondition="none")
+    # Reads of pages that the aging wrote take time.
+    assert found["read"]["mean_us"] > fresh.summary["read"]["mean_us"]
+    refused = cli("trace", "info", one, "--columns", MOBILE)
+    wrong(refused, "app.csv.gz, line 602", "preconditioning_ended", "--max-bad-lines N")
+
+
+#: Three requests in the layouts of three public collections: a write of 4 KiB, a read of 4 KiB after 1 ms,
+#: and a read of 512 bytes after another 1.5 ms.
+LAYOUTS = {
+    "fiu": "0 12 IO Thread #3 16 8 W 6 0 d41d8cd98f00b204e9800998ecf8427e\n"
+    "1000000 7 dd 0 8 R 6 0 0cc175b9c0f1b6a831c399e269772661\n"
+    "2500000 7 kjournald 16 1 R 6 0\n",
+    "alibaba": "419,W,8192,4096,1577808000000046\n"
+    "419,R,0,4096,1577808000001046\n"
+    "419,R,8192,512,1577808000002546\n",
+}
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("form", LAYOUTS)
+def test_layouts_of_public_collections_are_detected(tmp_path, form, mark):
+    path = tmp_path / "requests.txt"
+    path.write_text(mark + LAYOUTS[form], encoding="utf-8")
+    info = flashtwin.trace_info(path)
+    assert f": {form} trace (guessed: 3 of the first 3 lines fit" in info["description"]
+    assert [(info[kind]["requests"], info[kind]["bytes"]) for kind in ("reads", "writes")] == [
+        (2, 4608),
+        (1, 4096),
+    ]
+    assert info["span_s"] == 0.0025
+
+
+def test_thesios_is_read_by_its_columns(cli, tmp_path):
+    header = (
+        "filename,file_offset,application,c_time,io_zone,redundancy_type,op_type,service_class,"
+        "from_flash_cache,cache_hit,request_io_size_bytes,disk_io_size_bytes,response_io_size_bytes,"
+        "start_time,disk_time,simulated_disk_start_time,simulated_latency\n"
+    )
+    lines = [
+        f"{name},{offset},app,9.5,WARM,REPLICATED,{op},OTHER,0,-1,{size},{size},0,{time},0.1,0.1,0.1\n"
+        for name, offset, op, size, time in (
+            ("f0", 0, "READ", 4096, "1700000000.000000"),
+            ("f1", 8192, "WRITE", 65536, "1700000000.500000"),
+            ("f2", 4096, "READ", 8192, "1700000001.877000"),
+        )
+    ]
+    path = tmp_path / "thesios.csv"
+    path.write_text(header + "".join(lines))
+    columns = "time=start_time:s,offset=file_offset,size=request_io_size_bytes,op=op_type,volume=filename"
+    info = flashtwin.trace_info(path, flashtwin.TraceOptions(columns=columns))
+    assert (info["reads"]["bytes"], info["writes"]["bytes"], info["span_s"]) == (12288, 65536, 1.877)
+    assert [volume["name"] for volume in info["volumes"]] == ["f0", "f1", "f2"]
+    assert any("3 volumes laid end to end" in warning for warning in info["warnings"])
+    path.write_text(path.read_text().replace(",65536,", ",-1,"))
+    wrong(
+        cli("trace", "info", path, "--columns", columns),
+        "thesios.csv, line 3: size (column 11)",
+        'found "-1"',
     )
