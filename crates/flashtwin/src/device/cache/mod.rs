@@ -43,7 +43,7 @@ mod waiters;
 use std::collections::VecDeque;
 
 use super::requests::low_bits;
-use super::Front;
+use super::{Front, NO_HOME};
 use crate::buffer::{
     AnyPolicy, ChosenPolicy, Directory, Eviction, PageId, Policy, Room, UserPolicy,
 };
@@ -133,8 +133,6 @@ pub(super) struct Cache {
     uses_idle: bool,
     /// The silence of the host after which the policy writes pages back ahead of their eviction.
     quiet: Quiet,
-    /// Whether the chip of a page's flash copy may change while the page is cached.
-    chips_move: bool,
     /// All sectors of a page, as bits.
     whole: u64,
     /// Whether the memory survives a power loss.
@@ -208,7 +206,6 @@ impl Cache {
             write_back_queue: VecDeque::new(),
             at_limit_since: None,
             active_write_backs: 0,
-            chips_move: setup.stride_pages.is_none(),
             whole: if round {
                 u64::MAX
             } else {
@@ -303,7 +300,7 @@ impl Cache {
     /// Adds a record to the table.
     #[cold]
     fn one_more_page(&mut self) -> u32 {
-        self.pages.push(Page::new(Lpn(0), Pool::Policy));
+        self.pages.push(Page::new(Lpn(0), Pool::Policy, NO_HOME));
         self.slot_ends.push(Ended::default());
         if self.heeds_placement {
             self.asked.push(Asked::default());
