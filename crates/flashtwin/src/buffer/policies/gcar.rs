@@ -296,6 +296,16 @@ impl Gcar<Base> {
         list.is_none_or(|list| list.has_passed_over(page))
     }
 
+    /// Returns the victim that a scan of the list finds, as GCaR is published, for checks. `None` if the base policy
+    /// has no single recency list, if GCaR does more than to filter it, or if the scan finds no page.
+    pub(in crate::buffer) fn victim_by_scan(&mut self, device: &dyn DeviceView) -> Option<PageId> {
+        if self.shares.is_some() || self.stripes.is_some() {
+            return None;
+        }
+        let mut pages = self.base.in_order()?.list().iter_oldest_first();
+        pages.find(|&page| !self.skip.page(device, page))
+    }
+
     /// Returns the recency list of the base policy if it has a single one ([`Base::in_order`]) and GCaR does not
     /// filter it.
     #[inline(always)]

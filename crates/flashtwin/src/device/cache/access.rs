@@ -253,6 +253,7 @@ impl<B: Backend> Device<B> {
         let p = self.page(id);
         p.older = Some(Index::new(older));
         p.valid |= held;
+        self.cache.note_unsettled(id);
     }
 
     /// Removes a page from the read cache because the host writes it.

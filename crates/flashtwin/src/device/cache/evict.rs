@@ -31,9 +31,19 @@ impl<B: Backend> Device<B> {
         if !self.cache.room.is_full(way, access) {
             return Some(Evicted::Nothing);
         }
+        self.report_unsettled();
         let found = with_view!(self, |cache, view| {
+            let by_scan = match cfg!(debug_assertions) {
+                true => cache.room.victim_by_scan(&view, way),
+                false => None,
+            };
             cache.eviction.clear();
-            cache.room.evict(&view, way, access, &mut cache.eviction)
+            let found = (cache.room).evict(&view, way, access, &mut cache.eviction);
+            debug_assert!(
+                by_scan.is_none_or(|page| cache.eviction.victims == [page]),
+                "the victim is not that of a scan"
+            );
+            found
         });
         if !found {
             debug_assert!(

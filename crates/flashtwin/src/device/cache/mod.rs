@@ -17,6 +17,7 @@
 //! | `in_order` | the fast path of a miss |
 //! | `in_flight` | pages that cannot be evicted yet, and the accesses that wait for one |
 //! | `evict`, `groups` | victims; pages that are written together |
+//! | `unsettled` | pages whose chip may change before a program ends |
 //! | `ahead` | pages that are written back ahead of their eviction |
 //! | `claims` | slots under policies whose blocks occupy the room of all their pages |
 //! | `flush`, `trim`, `power_cut` | flushes, trims, power loss |
@@ -37,6 +38,7 @@ mod page_state;
 mod power_cut;
 mod slot_wait;
 mod trim;
+mod unsettled;
 mod view;
 mod waiters;
 
@@ -120,6 +122,8 @@ pub(super) struct Cache {
     free_groups: Vec<u32>,
     /// One bit per page: whether flash lacks its contents.
     unstable: TrustedTable<u64>,
+    /// Pages whose unit may change before a program ends. May also have pages of which this is no longer true.
+    unsettled: Vec<u32>,
     /// Largest number of write-backs in flight in background mode, including those for idle chips. `None` in blocking
     /// mode.
     background: Option<u32>,
@@ -198,6 +202,7 @@ impl Cache {
             free_groups: Vec::new(),
             // SAFETY: has one bit for each of `pages`.
             unstable: unsafe { TrustedTable::new(Vec::new()) },
+            unsettled: Vec::new(),
             background: match b.evict {
                 EvictMode::Blocking => None,
                 EvictMode::Background => Some(b.background_depth),

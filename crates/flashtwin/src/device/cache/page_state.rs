@@ -237,6 +237,7 @@ impl<B: Backend> Device<B> {
         } else {
             self.drop_want(id);
         }
+        self.cache.note_unsettled(id);
         let stream = self.cache.room.policy.stream(PageId(id));
         self.queue_program(
             lpn,
