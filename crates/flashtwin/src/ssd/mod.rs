@@ -136,9 +136,9 @@ unsafe impl Work for Flash {
     }
 
     #[inline(always)]
-    fn home(&self, lpn: Lpn) -> ChipId {
+    fn home(&self, lpn: Lpn) -> u32 {
         match self.placement.is_static {
-            true => ChipId(self.placement.chip(lpn) as u16),
+            true => self.placement.chip(lpn),
             false => NO_HOME,
         }
     }
