@@ -1,7 +1,8 @@
-//! The time until a chip has completed its work: ECR's chip queue complete time (ECR section 3, Eqs 1-4).
+//! The drain time of a chip: the time until the chip has completed all its work. The paper of ECR, a buffer policy,
+//! calls it the chip queue complete time (section 3, Eqs 1-4).
 //!
-//! The time is computed for every chip whenever a dirty page is evicted. It therefore depends on counters only: those
-//! of the chip, and those of its pools in the page map.
+//! The drain time of every chip is computed whenever a dirty page is evicted. To be fast, the computation reads only
+//! counters: those of the chip, and those of its pools in the page map.
 
 use crate::ftl::PageMap;
 use crate::spec::DeviceSpec;
@@ -10,10 +11,12 @@ use crate::units::Time;
 /// Inputs of the drain-time equations for a chip. The comments name the paper's symbols.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Drain {
-    /// N_r: number of the chip's reads that wait or are in service. `writes` is N_w, the number of such writes.
+    /// N_r: number of the chip's reads that wait or are in service.
     pub reads: u32,
+    /// N_w: number of the chip's writes that wait or are in service.
     pub writes: u32,
-    /// Number of the N_w writes that are waiting. Writes in service have already taken their free pages (D-162).
+    /// Number of the N_w writes that are waiting. Only these need free pages: a write takes its pages when its service
+    /// begins (D-162).
     pub waiting_writes: u32,
     /// S: whether a GC is running, or will begin because of the waiting writes.
     pub collects: bool,
@@ -28,16 +31,19 @@ pub(crate) struct Drain {
 /// Latencies of a chip's operations.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Latencies {
-    /// L_r, L_w, L_gc: time of a read, a program and an erase in the flash array.
+    /// L_r: time of a read in the flash array.
     pub read: Time,
+    /// L_w: time of a program in the flash array.
     pub program: Time,
+    /// L_gc: time of an erase.
     pub erase: Time,
     /// L_sp: time of programming a summary page; 0 without summary pages.
     pub summary: Time,
-    /// Transfer time of a page. `move_transfer` is that of a page that GC moves, in both directions, and
-    /// `summary_transfer` that of a summary page.
+    /// Transfer time of a page.
     pub transfer: Time,
+    /// Transfer time of a page that GC moves, in both directions together.
     pub move_transfer: Time,
+    /// Transfer time of a summary page.
     pub summary_transfer: Time,
 }
 
@@ -71,20 +77,22 @@ impl Latencies {
 /// Work in service on a chip.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct InHand {
-    /// Number of reads in service; `writes` is the number of writes in service, and `rest` the time until the last of
-    /// these operations ends.
+    /// Number of reads in service.
     pub reads: u32,
+    /// Number of writes in service.
     pub writes: u32,
+    /// Time until the last of these reads and writes ends.
     pub rest: Time,
-    /// If a GC is running: the time to its end, provided that it is not interrupted. `gc_moves` is the number of
-    /// pages that it has still to program.
+    /// Time until the running GC ends if it is not interrupted; `None` if no GC is running.
     pub gc_rest: Option<Time>,
+    /// Number of pages that the running GC has not programmed yet.
     pub gc_moves: u32,
 }
 
 impl Drain {
-    /// Collects the inputs for a chip with `reads` and `writes`. Of the writes, `waiting_writes` have not taken a
-    /// page yet. If a GC is running, it has `gc_moves` pages still to move.
+    /// Collects the inputs for a chip with the given numbers of reads and writes. `waiting_writes` is the number of
+    /// these writes that have not taken a page yet. `gc_moves` is the number of pages that a running GC has not moved
+    /// yet.
     #[inline]
     pub fn of(
         ftl: &PageMap,
@@ -112,8 +120,8 @@ impl Drain {
         }
     }
 
-    /// Returns N_sp: the number of summary pages that are programmed because of the waiting writes and of `moved`
-    /// pages (Eq. 4).
+    /// Returns N_sp: the number of summary pages that are programmed if the waiting writes and `moved` pages are
+    /// programmed (Eq. 4).
     #[inline]
     fn summaries(&self, moved: u32) -> u64 {
         let programs = self.waiting_writes + moved;
@@ -140,8 +148,9 @@ impl Drain {
             + l.summary * self.summaries(moved)
     }
 
-    /// Returns the time until the work in service and all waiting work are completed, transfers included (D-14). A
-    /// running GC counts with its remaining time instead of its whole time.
+    /// Returns the time until the work in service and all waiting work are completed, transfers included (D-14). `self`
+    /// must count only waiting operations, because `in_hand` has those in service. A running GC counts with its
+    /// remaining time instead of its whole time.
     pub fn time_exact(&self, l: &Latencies, in_hand: &InHand) -> Time {
         let (collecting, moved) = match in_hand.gc_rest {
             Some(rest) => (rest, in_hand.gc_moves),
@@ -165,9 +174,9 @@ fn starts_gc(free_pages: u32, writes: u32, low_pages: u32) -> bool {
     free_pages.saturating_sub(writes) <= low_pages
 }
 
-/// Whether the chip begins a GC because of `writes` waiting writes, each of which takes a data page. First checks the
-/// pages of the free blocks, which usually suffice. Only then counts all free pages. A dead die has no free pages,
-/// but never collects.
+/// Whether the chip begins a GC because of `writes` waiting writes, each of which takes a data page. The pages of the
+/// free blocks are checked first: usually they suffice, so that no GC begins. All free pages are counted only if they
+/// do not. A dead die has no free pages, but never collects.
 #[inline]
 fn is_short(ftl: &PageMap, chip: u32, writes: u32) -> bool {
     let low = ftl.low_pages_of_chip();
@@ -232,8 +241,8 @@ mod tests {
         assert_eq!(chip(0, 0, 500, 1).time(&L), Time::from_us(200));
     }
 
-    /// D-162: a chip has three writes and three free data pages, so it needs a summary page. If one of the writes is
-    /// in service, it has already taken its page, and no summary page is needed.
+    /// D-162: a chip has three writes and three free data pages. If all writes wait, they fill the block, so a summary
+    /// page counts. If one of them is in service, it has already taken its page, and no summary page counts.
     #[test]
     fn a_write_in_service_has_its_page() {
         let running = Drain {
@@ -244,7 +253,8 @@ mod tests {
         assert_eq!(chip(0, 3, 100, 4).time(&L), Time::from_us(800));
     }
 
-    /// An idle chip above its watermark, with at least two free pages, has no work to complete.
+    /// An idle chip has a drain time of zero if it is above its GC watermark, and if its open block has at least two
+    /// free pages.
     #[test]
     fn an_idle_chip_owes_nothing() {
         let in_hand = InHand::default();
@@ -282,7 +292,7 @@ mod tests {
             exactly(waiting(99), &in_hand),
             Time::from_us(queued + collection)
         );
-        // A running GC counts with its remaining time. The 6 pages that it has still to program fill the open block.
+        // A running GC counts with its remaining time. Its 6 pages that are not programmed yet fill the open block.
         let in_hand = InHand {
             gc_rest: Some(Time::from_us(1_000)),
             gc_moves: 6,

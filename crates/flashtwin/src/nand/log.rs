@@ -1,8 +1,9 @@
-//! Log of flash operations. `validate` compares it with a reference, and timelines draw it.
+//! Log of flash operations. `flashtwin validate` compares it with the log of a reference simulator, and timelines are
+//! drawn from it.
 //!
-//! An operation that occupies a *place* has a beginning and an end. A back end that knows these instants at dispatch
-//! may log both in advance. It may also log the beginning of an operation after that instant. The entries of one
-//! place are always in order of time.
+//! A *place* is a resource that executes one operation at a time. An operation that occupies a place has two entries:
+//! its beginning and its end. A back end that knows both instants at dispatch may log both in advance. A back end may
+//! also log the beginning after its instant. The entries of one place are always in order of time.
 
 use super::Cause;
 use crate::units::{Lpn, Time};
@@ -14,7 +15,7 @@ pub enum Place {
     Chip(u32),
     /// A parallel unit of a chip, given by the chip and the number of the unit in the chip.
     Unit(u32, u32),
-    /// The second register of a chip, which is used by an operation that is begun ahead (cached commands).
+    /// The second register of a chip, for an operation that begins before its predecessor has ended (cached commands).
     Ahead(u32),
     /// The garbage collection of a chip, from its first to its last step.
     Collection(u32),
@@ -35,11 +36,11 @@ pub enum FlashEvent {
         cause: Cause,
         /// Number of pages; 0 for an erase.
         pages: u32,
-        /// The logical page, if the operation has only one. If it has several, each page has a [`FlashEvent::Page`]
-        /// instead.
+        /// The logical page, if the operation has only one. If the operation has several pages, each page has a
+        /// [`FlashEvent::Page`] instead.
         lpn: Option<Lpn>,
-        /// The block whose pages are moved, or that is erased, numbered within the chip. `None` for other operations,
-        /// and if the step of a collection only programs moved pages.
+        /// The block whose pages are moved, or that is erased, numbered within the chip. `None` for a step of a
+        /// collection that only programs moved pages, and for all other operations.
         block: Option<u32>,
         /// The request that caused the page operation, as in [`FlashEvent::Page`].
         request: u32,
@@ -50,15 +51,15 @@ pub enum FlashEvent {
         at: Time,
         /// The chip.
         chip: u32,
-        /// Plane in the chip. `None` if the chip has one write frontier for all planes, and its planes do not work
-        /// together.
+        /// Plane in the chip. `None` if all planes of the chip share one write frontier and no operation covers several
+        /// planes.
         plane: Option<u32>,
         /// The logical page.
         lpn: Lpn,
         /// Cause.
         cause: Cause,
         /// The place on which the page operation has just begun. `None` if the [`FlashEvent::Begin`] of that place
-        /// has the page.
+        /// already has the page.
         place: Option<Place>,
         /// Time from dispatch to completion, without waiting for a channel.
         duration: Time,
@@ -86,7 +87,7 @@ pub enum FlashEvent {
         /// The chip.
         chip: u32,
     },
-    /// An operation that was begun ahead (cached commands) became the chip's current operation.
+    /// An operation that began before its predecessor had ended (cached commands) became the chip's current operation.
     Moved {
         /// Instant from which the chip has no other operation.
         since: Time,
@@ -120,8 +121,7 @@ pub enum FlashEvent {
 }
 
 impl FlashEvent {
-    /// Number that stands for "no request". Operations that no request caused have it, as do operations of requests
-    /// whose number is 2^32 - 1 or more.
+    /// Number that stands for "no request". It also stands for every request whose number is 2^32 - 1 or more.
     pub const NO_REQUEST: u32 = u32::MAX;
 
     /// Returns the entry for the beginning or end of a chip's collection.

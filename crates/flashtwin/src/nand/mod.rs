@@ -2,18 +2,19 @@
 //!
 //! Four back ends have one interface:
 //!
-//! - [`Msr`] is the element model of the MSR SSD extension. It reproduces the reference's event logs exactly.
+//! - [`Msr`] is the element model of the MSR SSD extension of DiskSim. It reproduces the event logs of that simulator,
+//!   the *reference*, exactly.
 //! - [`Modern`] has channels shared by dies.
 //! - [`Layered`] has a translation layer in each chip.
-//! - [`Units`], on the chips and channels of [`Modern`], writes by units.
+//! - [`Units`] uses the chips and channels of [`Modern`], but places pages in units (docs/placement.md).
 //!
-//! `Units` assigns a place to a page when its write is queued. The other back ends change the page map at the instant
-//! at which an operation is dispatched to its chip; operations that wait in a queue have changed nothing yet.
+//! `Units` assigns a place to a page when its write is queued. The other back ends change the page map when an
+//! operation is dispatched to its chip, so an operation that waits in a queue has changed nothing yet.
 //!
-//! Contract: the caller queues operations ([`Nand::enqueue`]), advances the clock to the next pending instant of the
-//! event queue, and calls [`Nand::on_event`]. If `on_event` returns a chip, the caller processes the finished
-//! operation, may queue further operations, and then calls [`Nand::activate`] for that chip. The chip then chooses
-//! among all queued operations, as in the reference. A back end never calls functions of its caller.
+//! The caller queues operations ([`Nand::enqueue`]), advances the clock to the next pending instant of the event queue,
+//! and calls [`Nand::on_event`]. If `on_event` returns a chip, the caller processes the finished operation, may queue
+//! further operations, and then calls [`Nand::activate`] for that chip. The chip then chooses among all queued
+//! operations, as in the reference. A back end never calls functions of its caller.
 
 mod drain;
 mod layered;

@@ -1,6 +1,6 @@
-//! The owner of a page operation is the receiver of its result. It is stored as a kind and a number, in 32 bits.
+//! The owner of a page operation is the receiver of its result, stored as a kind and a number in 32 bits.
 //!
-//! Both a device and an array send operations to flash, but never to the same flash. An array member that receives
+//! Both a device and an array send operations to flash, but never to the same flash: an array member that receives
 //! single pages has no front end of its own.
 
 /// Kinds of receivers.

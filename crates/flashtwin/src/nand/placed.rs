@@ -1,5 +1,5 @@
-//! Queries about the placement of pages. The placement is kept by the page map of the whole device, by a translation
-//! layer in each chip, or by units.
+//! Queries about the places of pages. Depending on the device, places are kept by a page map of the whole device, by a
+//! translation layer in each chip, or by units.
 
 use std::io::{self, Read, Write};
 
@@ -69,8 +69,8 @@ impl Nand {
         }
     }
 
-    /// Returns the chip that holds the page's copy, according to the page map. `None` with translation layers, each
-    /// of which knows only its own chip.
+    /// Returns the chip that holds the page's copy. Returns `None` if each chip has a translation layer, because such a
+    /// layer only has the pages of its own chip.
     #[inline]
     pub fn chip_of_copy(&self, lpn: Lpn) -> Option<u32> {
         match self.placed() {
@@ -100,8 +100,8 @@ impl Nand {
         }
     }
 
-    /// Prefetches the state of the block with the old copy of `next`, and the map entry of `later`. Both pages will
-    /// be written soon, `next` first.
+    /// Prefetches the state of the block with the old copy of `next`, and the map entry of `later`. The caller is about
+    /// to write `next`, and after it `later`.
     #[inline(always)]
     pub fn prefetch_ahead(&self, next: Lpn, later: Lpn) {
         match self.placed() {
@@ -145,8 +145,8 @@ impl Nand {
         }
     }
 
-    /// Whether the device permits a buffer policy that distinguishes hot and cold pages. It does if its page map has
-    /// two streams, or if it has no page map.
+    /// Whether the device permits a buffer policy that distinguishes hot and cold pages. A device with a page map
+    /// permits it if the map has two streams. Any other device permits it.
     pub fn separates(&self) -> bool {
         match self.placed() {
             Placed::Map(map) => map.streams() > 1,
@@ -186,7 +186,7 @@ impl Nand {
         }
     }
 
-    /// Returns the GC trigger: the chip collects if its number of free blocks is not above this number.
+    /// Returns the GC trigger: the largest number of free blocks at which the chip collects.
     pub fn gc_trigger_blocks(&self, chip: usize) -> u32 {
         match self.placed() {
             Placed::Map(map) => map.gc_trigger_blocks_of_chip(chip as u32),
@@ -239,8 +239,8 @@ impl Nand {
         }
     }
 
-    /// Returns the fewest free blocks that a pool had directly after it took one, over all pools, since the last
-    /// call.
+    /// Returns the lowest number of free blocks that any pool has had since the last call, counted directly after the
+    /// pool opened a block.
     #[inline]
     pub fn take_lowest(&mut self) -> Option<u32> {
         match self.placed_mut() {
@@ -249,8 +249,8 @@ impl Nand {
         }
     }
 
-    /// Returns the numbers of blocks of a pool of the page map. All numbers are 0 with translation layers, which have
-    /// no pools.
+    /// Returns the numbers of blocks of a pool of the page map. Without a page map there are no pools, and all numbers
+    /// are 0.
     pub fn pool_blocks(&self) -> PoolBlocks {
         let Placed::Map(map) = self.placed() else {
             return PoolBlocks::default();
@@ -320,8 +320,8 @@ impl Nand {
         }
     }
 
-    /// Puts translation layers, or units, in steady state. Returns false if `watch` stopped it. Returns `None` with
-    /// the page map, which does not reach this state by itself.
+    /// Puts translation layers, or units, in steady state. Returns false if `watch` stopped the writing. Returns
+    /// `None`, without any change, for a page map, because `ssd` puts a page map in steady state.
     pub fn fill_steady(&mut self, rng: &mut Rng, watch: &dyn Watch) -> Option<bool> {
         match self.placed_mut() {
             PlacedMut::Map(_) => None,

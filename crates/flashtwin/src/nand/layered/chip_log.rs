@@ -25,8 +25,8 @@ pub(super) struct Note {
 }
 
 impl Note {
-    /// Creates the note of a flash operation. If the flash operation reads or writes the page that the host's
-    /// operation accesses, `host` is that host operation.
+    /// Creates the note of a flash operation. If the flash operation reads or programs the host's own page, `host` is
+    /// the host's operation. For map pages and moved pages, `host` is `None`.
     pub fn new(kind: OpKind, cause: Cause, host: Option<PageOp>) -> Note {
         let block = match kind {
             OpKind::Erase { block } => Some(block),

@@ -1,13 +1,13 @@
 //! The back end for chips that have a translation layer each: DFTL, BAST, FAST or FASTER.
 //!
 //! When an operation is dispatched to a chip, the chip's translation layer (`ftl::chip`) returns the flash operations
-//! for it, in order. They become the chip's steps (`plan`). Steps are not interrupted: a merge or a collection runs
-//! to its end, and reads with priority overtake only waiting operations. The host's operation completes when its own
-//! page has been read or programmed; the remaining flash operations keep the chip busy after that. A chip counts as
-//! in GC from the first move or erase of an access until the last one ends.
+//! that serve it, in order. The flash operations become the chip's steps (`plan`). Steps are not interrupted: a merge
+//! or a collection runs to its end, and reads with priority overtake only waiting operations. The host's operation
+//! completes when its own page has been read or programmed. Flash operations after that keep the chip busy. A chip
+//! counts as in GC from the first move or erase of an access until the last one ends.
 //!
-//! On a device whose chips have their own pins, no transfer ever waits. The transfer time is then part of the array
-//! time. Such a chip needs an event only when an operation or a GC begins or ends.
+//! If each chip has its own pins, instead of a channel shared with other chips, no transfer ever waits. The transfer
+//! time is then part of the array time, and a chip needs an event only when an operation or a GC begins or ends.
 
 mod chip_log;
 mod plan;
@@ -51,7 +51,7 @@ pub(crate) struct Layered {
     channels: Vec<Channel>,
     /// Flash operations of the access being planned; a field, to reuse its memory.
     ops: Vec<FlashOp>,
-    /// Duration of the last collection or merge of each chip. It is the estimate for the next one.
+    /// Duration of the last collection or merge of each chip, used as an estimate for the next one.
     gc_took: Vec<Time>,
     /// Counters of the translation layers at the last reset.
     counted_before: Counters,
@@ -247,7 +247,7 @@ impl Layered {
         self.start(chip, now, events);
     }
 
-    /// Trims a page. If an operation is in service, the flash operations of the trim follow it.
+    /// Trims a page. If an operation is in service, the flash operations of the trim begin after its end.
     pub fn trim(&mut self, lpn: Lpn, now: Time, events: &mut EventQueue) {
         let (chip, page) = self.pages.split(lpn);
         self.ops.clear();
@@ -304,9 +304,8 @@ impl Layered {
         self.ftls[chip].prefetch(page);
     }
 
-    /// Returns ECR's chip queue complete time (ECR section 3, Eqs 1-4). The duration of a future collection or merge
-    /// is assumed to be that of the chip's last one (D-79), since the pages that it moves are known only when it
-    /// begins.
+    /// Returns ECR's chip queue complete time (ECR section 3, Eqs 1-4). How many pages a collection or merge moves is
+    /// known only when it begins. The next one is therefore assumed to take as long as the chip's last one (D-79).
     pub fn drain_time(&self, chip: usize, exact: bool, now: Time) -> Time {
         let (of, l) = (&self.chips[chip], &self.times);
         let [reads, writes] = of.inside;
@@ -388,9 +387,10 @@ impl Layered {
         self.reset_stats();
     }
 
-    /// Puts the flash in steady state. One chip is written until nothing remains of its sequential start. Then its
-    /// state is copied to all chips, with further writes between two copies (D-40). Pages keep their numbers within a
-    /// chip, since the state of a chip depends on which pages are adjacent. Returns false if `watch` stopped it.
+    /// Puts the flash in steady state. One chip, filled in order, is written at random until nothing remains of its
+    /// sequential order. Its state is then copied to each chip in turn, and the chip is written further between two
+    /// copies (D-40). A copy keeps the page numbers within the chip, since the state depends on which pages are
+    /// adjacent. Returns false if `watch` stopped the writing.
     pub fn fill_steady(&mut self, rng: &mut Rng, watch: &dyn Watch) -> bool {
         let mut worn = Ftl::new(&self.setup).expect("the device was checked");
         worn.fill();
@@ -445,6 +445,6 @@ impl Layered {
     }
 }
 
-/// Number of pages that are written before the first copy, in multiples of the number of pages on which a chip's
-/// state depends.
+/// Number of pages written before the first copy, in multiples of `turn_pages`: the page writes that replace an older
+/// state completely.
 const WEAR_IN: u64 = 8;

@@ -18,7 +18,7 @@ pub(super) enum Step {
     Transfer(Time),
     /// Begin (true) or end (false) of the chip's GC.
     Gc(bool),
-    /// End of the waiting time of the operation in service. The next step is for its own page, or for its map pages.
+    /// The operation in service stops waiting for GC. The next step accesses its own page or map pages that it needs.
     Serve,
     /// Completion of the operation in service.
     Deliver,
@@ -98,9 +98,10 @@ impl Lane {
 #[derive(Clone, Debug)]
 pub(super) struct Costs {
     pages_per_block: u32,
-    /// Time for each page type; a single entry if all types have equal times. Page i of a block is of type i mod
-    /// types.
+    /// Read time of each page type; a single entry if all types take equally long. Page `i` of a block is of type `i
+    /// mod n`, where `n` is the number of types.
     read: Vec<Time>,
+    /// Program time of each page type, as for `read`.
     program: Vec<Time>,
     erase: Time,
     transfer: Time,
@@ -227,14 +228,14 @@ fn is_gc(op: &FlashOp) -> bool {
 }
 
 impl Layered {
-    /// Appends the flash operations of an access to the steps of its chip. `host` is the host's operation, with
-    /// whether its page could be written; `None` for a trim.
+    /// Appends the flash operations of an access to the steps of its chip. `host` is the host's operation, and whether
+    /// its page could be written. For a trim, `host` is `None`.
     pub(super) fn plan(&mut self, chip: usize, host: Option<(PageOp, bool)>, now: Time) {
         let lane = &mut self.lanes[chip];
         let after_gc = self.ops.iter().rposition(is_gc).map(|last| last + 1);
         let host_cause = host.map_or(Cause::HostRead, |(op, _)| op.cause);
-        // If a step was planned before the log began, it has no notes. Later steps then get no notes either, until
-        // all are done.
+        // Steps that were planned before the log was enabled have no notes. While such a step remains, further steps
+        // get no notes either, because notes are matched to steps by their order.
         lane.noted = self.log.is_some() && (lane.is_empty() || lane.noted);
         let (mut transfer, mut array, mut collecting) = (Time::ZERO, Time::ZERO, None);
         let (mut is_served, mut has_ended) = (host.is_none(), host.is_none());
@@ -283,8 +284,9 @@ impl Layered {
             lane.mark(Step::Serve);
         }
         if !has_ended {
-            // The host's page was not accessed. A read of a page that was never written takes the same time as any
-            // read. A write that failed completes immediately, as an event of its own.
+            // None of the flash operations accessed the host's page. If the host's operation is a read, the page has no
+            // copy on flash. The read takes the same time as any other read. If the host's operation is a write, it
+            // failed. The write completes immediately, as an event of its own.
             if op.is_read() {
                 let nowhere = FlashOp {
                     kind: OpKind::Read { ppn: 0 },

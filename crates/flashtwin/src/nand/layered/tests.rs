@@ -1,5 +1,5 @@
-//! Chips that are too small for their translation layer, which only tests can build. A write fails if there is no
-//! room for it, and the chip can still serve later operations.
+//! Chips that are too small for their translation layer. The check of a device rejects them, so only tests can build
+//! them. A write for which there is no room fails, and the chip can still serve later operations.
 
 use super::super::{Nand, PageOp};
 use super::*;

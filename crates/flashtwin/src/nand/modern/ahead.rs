@@ -1,9 +1,10 @@
 //! Cached commands: a die begins its next operation while the present one is still running (D-68).
 //!
-//! A die has a second register. While the array programs, the data of the next program can cross the channel. While
-//! the data of a read cross the channel, the array can read for the next read. The operation that is begun ahead has
-//! a lane of its own. It stops before the step for which it needs the part of the die that its predecessor uses. When
-//! the die is free, the operation moves to the die's first lane.
+//! A die has a second register, which permits two overlaps. While the array programs, the data of the next program can
+//! cross the channel. While the data of a read cross the channel, the array can execute the next read. The operation
+//! that begins ahead has a lane of its own. It stops before the step that needs what its predecessor still uses: the
+//! array for a program, the channel for a read. When the predecessor has ended, the operation moves to the die's first
+//! lane.
 
 use super::lane::Step;
 use super::*;
@@ -31,8 +32,8 @@ impl<M: Map> Modern<M> {
         self.params.cached_commands && !self.lanes[self.ahead(die)].is_free()
     }
 
-    /// Begins an operation ahead if the die is busy. If the die is free, continues the operation that was begun
-    /// ahead. Returns true if no other operation may begin now.
+    /// Begins an operation ahead if the die is busy. If the die is free, continues the operation that was begun ahead
+    /// before. Returns true if no other operation may begin now.
     #[inline(never)]
     pub(super) fn continue_ahead(
         &mut self,
@@ -51,8 +52,8 @@ impl<M: Map> Modern<M> {
         if !self.lanes[at].is_free() {
             return true;
         }
-        // A waiting read passes a program that has not begun in the array, even if the data of the program have
-        // arrived.
+        // A waiting read overtakes a program that has not begun in the array, even if the program's data have already
+        // crossed the channel.
         if !first.op.is_read() && !self.chips[die].reads.is_empty() {
             return false;
         }

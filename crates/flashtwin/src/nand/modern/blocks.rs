@@ -1,5 +1,5 @@
-//! The page map by blocks, in which each die is a pool of its own. Also determines how a die finds work: host
-//! operations, and the collection of its blocks.
+//! The page map by blocks, in which each die is a pool of its own. This module also determines the next work of a die:
+//! a host operation, or a step of the collection of a block.
 
 use super::collect::{Run, FAR_AHEAD};
 use super::lane::Step;
@@ -12,9 +12,9 @@ pub(crate) struct Blocks {
     pub ftl: PageMap,
     pub orders: Orders,
     pub(super) victims: Victims,
-    /// A die collects if at most this number of its blocks is free, and no host operation waits.
+    /// A die without waiting operations collects if at most this number of its blocks is free.
     pub(super) idle_blocks: u32,
-    /// Whether the watermark is compared with the free pages of a die (D-207), instead of its free blocks.
+    /// Whether GC starts at a number of free pages of a die (D-207), instead of a number of free blocks.
     pub(super) in_pages: bool,
     /// Whether host writes may be executed between two moves of a collection (D-170).
     pub(super) preemptible: bool,
@@ -23,10 +23,10 @@ pub(crate) struct Blocks {
     pub(super) collecting: TrustedTable<Option<Run>>,
     /// State of collections by superblocks. If it exists, `collecting` is not used.
     pub(super) sets: Option<Box<Superblocks>>,
-    /// Duration of a move, if all moves take equally long: each is one read and one program, without other effects.
-    /// Otherwise `None`.
+    /// Duration of a move if all moves take equally long, which requires that each is one read and one program in the
+    /// die. If durations differ, `None`.
     move_time: Option<Time>,
-    /// Equal to `move_time`; `None` while a log is kept.
+    /// Equal to `move_time` while no log is kept, otherwise `None`.
     pub(super) plain_move: Option<Time>,
     pub(super) summary_transfer: Option<Time>,
 }
@@ -126,9 +126,9 @@ impl Modern {
         self.map.plain_move = self.map.move_time.filter(|_| !on);
     }
 
-    /// Begins the next move of a collection, or its erase, if this event is the end of a move and no host operation
-    /// has precedence. This has the same effect as [`Modern::on_event`] followed by [`Modern::activate`]. Returns
-    /// whether it did so.
+    /// Fast path for the end of a move: begins the next move of the collection, or its erase, if no host operation has
+    /// precedence. The effect is that of [`Modern::on_event`] followed by [`Modern::activate`]. Returns false, without
+    /// any change, if the event is of another kind or a host operation has precedence.
     #[inline(always)]
     pub fn continue_collection(
         &mut self,
@@ -159,8 +159,8 @@ impl Modern {
         self.continue_any_collection(die, now, events)
     }
 
-    /// Does the work of [`Modern::continue_collection`] in all other cases: moves differ in duration, host operations
-    /// may have precedence, or a log is kept.
+    /// Does the work of [`Modern::continue_collection`] in the less frequent cases: moves differ in duration, or host
+    /// operations may have precedence. Returns false if a log is kept.
     #[inline(never)]
     fn continue_any_collection(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
         let continues = self.log.is_none() && !self.yields(die);
@@ -266,8 +266,9 @@ impl Modern {
         }
     }
 
-    /// Starts a waiting operation of a free die. If this operation waits for others to fill its row, starts a step of
-    /// the die's collection instead, provided that the die is collecting.
+    /// Starts the first operation in the queue of a free die. If this operation is a write that waits for others to
+    /// fill its row, starts the next step of the die's collection instead. Does nothing if the die is not collecting
+    /// either.
     #[inline(never)]
     fn start_next(&mut self, die: usize, collects: bool, now: Time, events: &mut EventQueue) {
         if self.waits_for_writes(die, now, events) {
@@ -285,8 +286,8 @@ impl Modern {
         }
     }
 
-    /// Whether the collection lets waiting operations pass: there is enough room, or the collection keeps pace with
-    /// the host.
+    /// Whether the die's collection lets a waiting operation pass. If the die is above its watermark, the settings must
+    /// permit this. At the watermark, the collection must in addition keep pace with the host.
     #[inline(always)]
     fn yields(&self, die: usize) -> bool {
         let folds = || self.map.collecting[die].is_some_and(|run| run.folds);

@@ -7,15 +7,15 @@ use crate::gc::{self, Tie};
 
 /// Smallest distance, in pages, from the page being moved to the first page whose map entry is not prefetched.
 const AHEAD: u32 = 4;
-/// Number of pages whose map entries are prefetched together: a power of two, at most 64. To prefetch the entries one
+/// Number of pages whose map entries are prefetched together: a power of two, at most 64. Prefetching the entries one
 /// by one would stall the core each time.
 const TOGETHER: u32 = 16;
-/// Distance, in pages, from the page being moved to the pages whose logical page numbers are prefetched. The numbers
-/// must be prefetched before the map entries.
+/// Distance, in pages, from the page being moved to the page whose logical page number is prefetched. The distance is
+/// larger than that of map entries, because the logical page number locates the map entry.
 pub(super) const FAR_AHEAD: u32 = 32;
 
-/// The state of the collection of a block. The size of this struct is a power of two, since every move indexes the
-/// table of runs.
+/// The state of the collection of a block. The size of this struct is a power of two, so that an index into the table
+/// of runs, which every move computes, is a shift.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
 pub(super) struct Run {
@@ -42,7 +42,7 @@ impl Run {
         }
     }
 
-    /// Prefetches data for the moves that follow the move of `page`, as far as they are not prefetched already.
+    /// Prefetches data for the moves that follow the move of `page`, unless they have been prefetched already.
     #[inline(always)]
     fn load_ahead(&mut self, page: Ppn, ftl: &PageMap) {
         if page.0 + AHEAD >= self.unloaded {
@@ -63,8 +63,8 @@ impl Run {
         }
     }
 
-    /// Whether the collection keeps pace with the host (D-170). The fraction of the gained pages that the host has
-    /// used must be smaller than the fraction of the moves that the collection has made.
+    /// Whether the collection keeps pace with the host (D-170). The collection gains free pages, of which the host may
+    /// use a fraction smaller than the fraction of the moves that the collection has made.
     fn keeps_pace(&self, pages_per_block: u32) -> bool {
         let gains = u64::from(pages_per_block.saturating_sub(self.live));
         u64::from(self.passed) * u64::from(self.live) < u64::from(self.moved) * gains
@@ -90,8 +90,8 @@ impl Modern {
         if !self.map.orders.wants(pool, self.free_of(die), low) {
             return false;
         }
-        // Blocks of the SLC cache are collected first. Even if all pages of such a block are live, its collection
-        // frees more pages than its data take.
+        // Blocks of the SLC cache are collected first. Even if all pages of such a block are live, its collection frees
+        // space, because the same data take fewer blocks outside the cache.
         let victim = self.map.ftl.oldest_slc(pool);
         let victim =
             victim.or_else(|| gc::victim(&self.map.ftl, pool, self.map.victims, Tie::Lowest));
@@ -147,8 +147,8 @@ impl Modern {
         true
     }
 
-    /// Begins to collect the oldest block of the SLC cache if the die has been idle long enough. Otherwise sets a
-    /// timer for the instant at which this will be so.
+    /// Begins to collect the oldest block of the SLC cache if the die has been idle long enough. If not, sets a timer
+    /// for the instant at which the die will have been idle long enough, and returns false.
     #[inline(never)]
     pub(super) fn fold_when_idle(
         &mut self,
@@ -226,8 +226,9 @@ impl Modern {
         next == Some(stream)
     }
 
-    /// Moves the pages after `first` that the same program can take, at most `left` pages including `first`. Returns
-    /// the number of moved pages, the time to read them, and whether the last one filled its block.
+    /// Moves further pages into the program that moves `first`: those that go to the same row, so that at most `left`
+    /// pages are moved in total. Returns the number of moved pages, the time to read them, and whether the last one
+    /// filled its block.
     #[inline(never)]
     fn collect_row(&mut self, die: usize, first: Move, left: u32) -> (u32, Time, bool) {
         let mut sensing = self.layout.sensing();
@@ -265,9 +266,9 @@ impl Modern {
         }
     }
 
-    /// Makes the next move of a run in which all moves take `time`, have one program each, and go to one block.
-    /// Returns the duration of the move. If the current word of live bits has no live page, or if another block must
-    /// be opened, changes nothing and returns `None`.
+    /// Makes the next move of a run in which every move takes `time`, is one program, and goes to the same block.
+    /// Returns the duration of the move. Returns `None`, without any change, if the current word of live bits has no
+    /// live page, or if the move would have to open another block.
     #[inline(always)]
     pub(super) fn move_plainly(&mut self, die: usize, time: Time) -> Option<Time> {
         let run = self.map.collecting[die].as_mut()?;

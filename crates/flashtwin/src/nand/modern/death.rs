@@ -1,5 +1,6 @@
-//! The failure of a die (D-146). The lanes of the die complete the steps that they have begun, so channels, suspended
-//! operations and clocks need no special cases. The completed operations are marked as failed by their receiver.
+//! The failure of a die (D-146). The lanes of the die complete the steps that they have begun, so the code of channels,
+//! suspensions and event times needs no special case. The receiver of a completed operation marks the operation as
+//! failed.
 
 use super::*;
 

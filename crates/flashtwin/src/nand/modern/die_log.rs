@@ -45,9 +45,9 @@ impl<M: Map> Modern<M> {
         }
     }
 
-    /// Logs that a die begins a step of a collection. `part` has the cause and the number of pages, which is 0 for an
-    /// erase. `block` is the block that the step reads or erases, numbered within the die; `None` if the step only
-    /// programs moved pages.
+    /// Logs that a die begins a step of a collection. `part` is the cause and the number of pages, which is 0 for an
+    /// erase. `block` is the block that the step reads or erases, numbered within the die. If the step only programs
+    /// moved pages, `block` is `None`.
     #[cold]
     pub(super) fn log_step(
         &mut self,
@@ -84,8 +84,9 @@ impl<M: Map> Modern<M> {
         let lane = &self.lanes[at];
         let channel = usize::from(self.lanes[self.die_of(at)].channel);
         let Some(log) = &mut self.log else { return };
-        // Reads complete one by one, each after its transfer, so the first operation of the lane is being
-        // transferred. For writes, the operation follows from the number of transfer steps that have not begun.
+        // Reads complete one by one, each after its transfer, so the first operation of the lane is the one whose data
+        // are being transferred. Writes complete together, so the operation follows from the number of transfers that
+        // have not begun.
         let left = |step: &&Step| matches!(step, Step::Transfer(_));
         let left = lane.steps.iter().filter(left).count();
         let done = match lane.ops.first() {

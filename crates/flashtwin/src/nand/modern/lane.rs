@@ -29,8 +29,8 @@ impl Step {
     }
 }
 
-/// Work in service of a die. The lane is free while no step is running. The fields that every move of a collection
-/// uses are in the first cache line.
+/// Work in service of a die. The lane is free while no step is running. The fields that every move of a collection uses
+/// are in the first cache line of the struct.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]
 pub(super) struct Lane {

@@ -1,10 +1,10 @@
 //! The layout of the pages of a block, and the times to read and program them.
 //!
-//! A block is striped over the planes that work together. A *row* is one flash page of each of these planes. A flash
-//! page holds one or several logical pages. The *unit* is the number of logical pages in a row: page `i` of a block
-//! is in row `i / unit`, and there in plane `i % unit / pages of a flash page`. Row `r` is of page type `r mod
-//! types`, where type 0 is the lowest. (In real parts, the types are shifted against each other, so that the pages of
-//! a word line are not written in succession. The shares of the types are the same.)
+//! A block is striped over the planes that operate together. A *row* is one flash page of each of these planes, and a
+//! flash page holds one or several logical pages. The *unit* is the number of logical pages in a row. Page `i` of a
+//! block is therefore in row `i / unit`, and there in plane `i % unit / pages of a flash page`. Row `r` has page type
+//! `r mod n`, where `n` is the number of types and type 0 is the lowest. (In real parts the types alternate in another
+//! order, so that the pages of a word line are not written in succession. The number of rows of each type is the same.)
 
 use crate::divide::Divider;
 use crate::spec::{DeviceSpec, ModernNand};
@@ -85,7 +85,7 @@ impl Layout {
         }
     }
 
-    /// Returns an empty record of reads. One record is for one read command, or for the moves that share one program.
+    /// Returns an empty record of reads. A record covers one read command, or the moves that share one program.
     pub fn sensing(&self) -> Sensing {
         Sensing {
             last: [NONE; PLANES_MAX],
@@ -93,9 +93,9 @@ impl Layout {
         }
     }
 
-    /// Returns the plane that reads a page, and a number for the data that one read of this plane returns. If planes
-    /// read independently, the number is that of a flash page. Otherwise the number is that of a row, and the plane
-    /// is 0.
+    /// Returns the plane that reads a page, and a number that identifies the data of that read. If planes read
+    /// independently, a read returns one flash page, and the number is that of the flash page. If not, a read returns a
+    /// row, the number is that of the row, and the plane is always 0.
     fn sensed(&self, ppn: Ppn) -> (usize, u32) {
         match self.independent {
             true => {
@@ -107,22 +107,21 @@ impl Layout {
     }
 }
 
-/// For each plane, its last read and its total read time. A plane executes one read after the other.
+/// The last read and the total read time of each plane. A plane executes one read after the other.
 pub(super) struct Sensing {
     last: [u32; PLANES_MAX],
     time: [Time; PLANES_MAX],
 }
 
 impl Sensing {
-    /// Whether the last read of the page's plane has already returned this page, so that the page takes no further
-    /// read time.
+    /// Whether the last read of the page's plane also returned this page, so that the page needs no read of its own.
     pub fn has(&self, layout: &Layout, ppn: Ppn) -> bool {
         let (plane, what) = layout.sensed(ppn);
         self.last[plane] == what
     }
 
-    /// Whether the page can be read without a second read of its plane: the plane has not read yet, or its last read
-    /// has returned this page.
+    /// Whether the page can be returned by the same command: its plane has not read yet, or the last read of the plane
+    /// also returned this page.
     pub fn may_join(&self, layout: &Layout, ppn: Ppn) -> bool {
         let (plane, what) = layout.sensed(ppn);
         self.last[plane] == what || self.last[plane] == NONE

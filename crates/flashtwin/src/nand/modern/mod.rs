@@ -1,18 +1,19 @@
-//! The back end with channels shared by dies: a current drive.
+//! The back end for dies that share channels, as in a current drive.
 //!
-//! A die executes one operation at a time, and a channel transfers one page at a time, in order of arrival. A read is
-//! array time, then a transfer. A program is a transfer, then array time. One program writes as many waiting pages as
-//! a row of planes holds. One read returns all waiting pages of a row (`layout`). A page moved by GC is read and
-//! programmed inside the die (copy-back), or crosses the channel twice.
+//! A die executes one operation at a time. A channel transfers one page at a time, in order of arrival. A read is array
+//! time, then a transfer. A program is a transfer, then array time. One program writes a row: up to one flash page of
+//! each plane that operates together, filled with waiting writes. One read serves all waiting reads of a row
+//! (`layout`). A page moved by GC is read and programmed within the die (copy-back), or crosses the channel twice.
 //!
-//! The collection of a block is a run of separate operations (`collect`). Host reads with priority may be executed
-//! between them. Host writes of the die wait until the run ends. With `gc.preemptible`, host writes do not wait as
-//! long as there is room. When there is little room, they alternate with the moves of the run.
+//! The collection of a block is a *run* of separate operations (`collect`). Host reads with priority are executed
+//! between them. Host writes of the die wait until the run ends. With `gc.preemptible`, host writes are executed
+//! between the moves as well, as long as the die has room. At the watermark, they are executed only while the run keeps
+//! pace with the host.
 //!
-//! A program or an erase may be suspended for host reads, which have a lane of their own (`lane`). The next operation
-//! may begin before the end of the present one (`ahead`). One write frontier per die receives both host pages and
-//! pages moved by GC. A second frontier exists for hot pages on a device with two streams, and for host writes to an
-//! SLC cache.
+//! A program or an erase may be suspended for host reads, which then have a lane of their own (`lane`). With cached
+//! commands, the next operation begins before the end of the present one (`ahead`). Host pages and pages moved by GC go
+//! to the same open block of a die. A second open block exists on a device with two write streams, for hot pages, and
+//! on a device with an SLC cache, for host writes.
 
 mod ahead;
 mod blocks;
@@ -69,12 +70,14 @@ pub(crate) struct Modern<M = Blocks> {
     /// Number that the first lane has among the resources of the event queue.
     pub first_resource: usize,
     pub times: Latencies,
-    /// Lanes of all dies. First there is a lane per die for the work in service, then a lane per die for the reads
-    /// for which the die is suspended. With cached commands, a lane per die for an operation begun ahead follows.
+    /// Lanes of all dies, in up to three parts with a lane per die each. The first part is for the work in service, the
+    /// second for reads during a suspension. The third part, for operations begun ahead, exists only with cached
+    /// commands.
     lanes: TrustedTable<Lane>,
     /// For each die, whether a timer is set for the instant at which the die stops waiting for more writes.
     timed: Vec<bool>,
-    /// For each die, whether a timer is set for the instant at which the die may have been idle long enough to fold.
+    /// For each die, whether a timer is set for the instant at which the die has been idle long enough to collect its
+    /// SLC cache.
     resting: Vec<bool>,
     channels: TrustedTable<Channel>,
     layout: Layout,
@@ -99,10 +102,11 @@ pub(crate) trait Map: Clone + std::fmt::Debug + Sized {
         now: Time,
         events: &mut EventQueue,
     );
-    /// Processes the end of the work of a die's first lane. `of_host` is whether an operation of the host ended with
-    /// it.
+    /// Processes the end of the work of a die's first lane. `of_host` is true if the work was an operation of the host,
+    /// and false if it was a step of a collection.
     fn work_ended(nand: &mut Modern<Self>, die: usize, of_host: bool, now: Time);
-    /// Returns the number of pages that the die has still to move in its collection. `None` if there are none.
+    /// Returns the number of pages that the die's collection has not moved yet; `None` if the die is not collecting, or
+    /// begins its last step.
     fn left_to_move(nand: &Modern<Self>, die: usize) -> Option<u32>;
 }
 
@@ -197,8 +201,8 @@ impl<M: Map> Modern<M> {
                 return die;
             }
             if lane.ends > now {
-                // This event is too early: a suspension has postponed the end of the step after the event was set. It
-                // is set anew.
+                // A suspension has postponed the end of the step after this event was set. The event is therefore too
+                // early, and is set again for the later end.
                 set(lane, self.first_resource + resource, events);
                 return die;
             }
@@ -243,8 +247,8 @@ impl<M: Map> Modern<M> {
         self.die_of(lane)
     }
 
-    /// Starts the next step of a lane. If there is none, the lane is free. If a host operation completes now, stores
-    /// it in `done`.
+    /// Starts the next step of a lane. If no step is left, the lane becomes free. If a host operation completes now,
+    /// stores the operation in `done`.
     #[inline(always)]
     fn proceed(&mut self, at: usize, now: Time, events: &mut EventQueue, done: &mut Option<Done>) {
         let die = self.die_of(at);
@@ -380,8 +384,8 @@ impl<M: Map> Modern<M> {
         in_hand
     }
 
-    /// Whether the die is busy. If it is, also continues its work: an operation begun ahead, or reads during a
-    /// suspension.
+    /// Whether the die is busy. Also lets work continue that needs no free die: an operation begun ahead, or reads
+    /// during a suspension.
     #[inline(always)]
     fn is_taken(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
         if self.params.cached_commands && self.continue_ahead(die, now, events) {
@@ -398,10 +402,10 @@ impl<M: Map> Modern<M> {
 
     // ---- suspending ----
 
-    /// Suspends a running program or erase for a host read that arrives. Does not suspend an operation that ends
-    /// soon, or that has been suspended for the maximum number of reads. Does not suspend a program while the data of
-    /// the next program are being transferred. In these cases the read waits, and the suspension is tried again only
-    /// if another read arrives.
+    /// Suspends the running program or erase because a host read has arrived. An operation is not suspended if it ends
+    /// soon, or if it has already been suspended for the maximum number of reads. With cached commands, a program is
+    /// not suspended once the next program has begun its transfer. In these cases the read waits. A suspension is tried
+    /// again only when another read arrives.
     #[inline(never)]
     pub fn suspend_for_read(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         let data_come = self.data_come(die);

@@ -10,7 +10,7 @@ impl<M: Map> Modern<M> {
         lane.since = now;
         lane.passed = 0;
         if lane.steps.first() == Some(&Step::Deliver) {
-            // The lane has no step, because the write failed. The operation completes immediately, as an event of its
+            // The lane has no step, because the write failed. Its operation completes immediately, as an event of its
             // own.
             lane.steps.push_front(Step::Array(Time::ZERO));
         }
@@ -67,8 +67,8 @@ impl<M: Map> Modern<M> {
         events.set(self.first_resource + die, lane.ends);
     }
 
-    /// Starts a sequence of steps that moves pages: an optional array read, then the transfer of `pages` pages, then
-    /// an optional program.
+    /// Starts a sequence of steps that moves pages: an array read, the transfer of `pages` pages, and a program. The
+    /// read and the program are optional.
     pub(super) fn start_moves(
         &mut self,
         die: usize,
@@ -145,8 +145,8 @@ impl<M: Map> Modern<M> {
         self.start(at, now, events);
     }
 
-    /// Adds to a lane the waiting reads that can be executed together with the lane's read of `first`. That read
-    /// takes the array time `array`. Returns the array time of all these reads together.
+    /// Adds to a lane the waiting reads that can be executed together with the read of `first`, which is already in the
+    /// lane. `array` is the array time of that read. Returns the array time of all these reads together.
     fn join_reads(&mut self, at: usize, first: Ppn, array: Time, now: Time) -> Time {
         let die = self.die_of(at);
         let mut sensing = self.layout.sensing();
@@ -177,8 +177,8 @@ impl<M: Map> Modern<M> {
         sensing.total()
     }
 
-    /// Sets a timer at `until` that activates the die, because the die then stops waiting for writes that would fill
-    /// a row.
+    /// Sets a timer that activates the die at `until`. At that instant, the die stops waiting for writes that would
+    /// fill a row.
     pub(super) fn look_again(&mut self, die: usize, until: Time, events: &mut EventQueue) {
         if !std::mem::replace(&mut self.timed[die], true) {
             events.set(self.first_resource + self.lanes.len() + die, until);

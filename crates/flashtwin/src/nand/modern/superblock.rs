@@ -1,21 +1,22 @@
 //! Collection of a superblock: one block of every die, collected together (D-98).
 //!
-//! All dies take part in a *run*. Each die reads the live pages of its own block, row by row. The pages cross the
-//! channel of that die to the controller. From there they are distributed over the dies in turn, and programmed to
-//! the blocks to which the host's writes also go. When all pages are programmed, each die erases its block, and the
-//! run is over. The new place of a page is determined when its read begins, since all changes to the map are made at
-//! dispatch. During a run, host reads are executed between two steps. Host writes wait; with `gc.preemptible` they
-//! are executed if the die has room.
+//! All dies take part in a *run*. Each die reads the live pages of its own block, row by row, and transfers them over
+//! its channel to the controller. From there the pages are distributed over the dies in turn, and programmed to the
+//! blocks that the host is writing. When all pages are programmed, each die erases its block, and the run ends. A page
+//! gets its new place when its read begins, since all changes to the map are made at dispatch. During a run, host reads
+//! are executed between two steps. Host writes wait. With `gc.preemptible`, host writes are executed if the die has
+//! room.
 //!
-//! A die with a longer queue than others falls behind. To limit the number of open superblocks, a host write may open
-//! the next block of a die only under one condition: all other dies have opened their block of the superblock whose
-//! block this die opened last.
+//! A die with a longer queue than others falls behind with its writes. To limit the number of open superblocks, dies
+//! wait for each other. A host write may open the next block of a die only when all other dies have opened their block
+//! of the current superblock, which is the one that this die last opened a block of.
 
 use super::lane::Step;
 use super::*;
 
-/// Index into `turns` for pages of the host; `MOVES` is the index for pages that a collection moves.
+/// Index into `turns` for pages of the host.
 const HOST: usize = 0;
+/// Index into `turns` for pages that a collection moves.
 const MOVES: usize = 1;
 
 /// Current activity of a die in a run.
@@ -60,9 +61,8 @@ struct Run {
 #[derive(Clone, Debug)]
 pub(super) struct Superblocks {
     run: Option<Run>,
-    /// Number of host pages, and number of moved pages, that have been distributed over the dies, modulo a whole
-    /// round. There are two numbers, so that the pages of a run are distributed evenly whatever the host writes
-    /// during the run.
+    /// Position in the round robin over the dies, for host pages and for moved pages. The two positions are separate,
+    /// so that the moved pages of a run are distributed evenly even if the host writes during the run.
     turns: [u32; 2],
     parts: Vec<Part>,
     /// Dies that must check again for work.
@@ -136,8 +136,8 @@ impl Modern {
             .is_some_and(|sets| sets.run.is_some())
     }
 
-    /// Returns the number of pages that the die has still to read or to program in the run, provided that no live
-    /// page of its block is overwritten.
+    /// Returns the number of pages that the die has not read or not programmed yet in the run. If the host overwrites
+    /// live pages of the die's block before they are read, fewer pages are moved.
     pub(super) fn moves_of_run(&self, die: usize) -> u32 {
         let Some(sets) = &self.map.sets else { return 0 };
         let part = &sets.parts[die];
@@ -195,21 +195,21 @@ impl Modern {
         }
     }
 
-    /// Whether the next host write would open a block on this die while another die has not opened its block of the
-    /// superblock before.
+    /// Whether the next host write of this die must open a block while another die has not opened its block of the
+    /// current superblock.
     pub(super) fn is_blocked(&self, die: usize) -> bool {
         self.map.sets.is_some()
             && self.map.ftl.is_full(die as u32)
             && self.map.ftl.is_ahead(die as u32, false)
     }
 
-    /// Whether the die must wait until another die opens a block. If no run is in progress, it does not wait for a
-    /// die that has no block to open.
+    /// Whether the die must wait until another die opens a block. The other die may have no free block. During a run
+    /// the die still waits, because the run frees a block. Without a run it does not, because the wait would not end.
     pub(super) fn must_hold(&self, die: usize) -> bool {
         self.is_blocked(die) && (self.in_run() || !self.map.ftl.is_ahead(die as u32, true))
     }
 
-    /// Wakes all dies, because some may have waited until this die opened a block or had none to open.
+    /// Wakes all dies: a die may have waited because another one had not opened its block or had no free block to open.
     pub(super) fn block_opened(&mut self) {
         if let Some(sets) = &mut self.map.sets {
             sets.wake_all();
@@ -218,8 +218,8 @@ impl Modern {
 
     // ---- runs ----
 
-    /// Begins to collect the superblock with the fewest live pages, if a die has at most `low` free blocks or an
-    /// order to collect, and if the collection gains pages. Returns whether it did.
+    /// Begins to collect the superblock with the fewest live pages. Two conditions must hold: a die has at most `low`
+    /// free blocks or an order to collect, and the collection gains pages. Returns whether a run began.
     fn begin_run(&mut self, low: u32, now: Time) -> bool {
         let wants = |&pool: &u32| {
             self.map
@@ -306,8 +306,8 @@ impl Modern {
         }
     }
 
-    /// Takes the pages of the next row that have arrived, if the row is complete, or if the die has no further page
-    /// to read. Returns one of the pages, and the number of pages taken.
+    /// Takes the pages of the next row that have arrived at the die. Takes them only if the row is complete, or if the
+    /// die has no further page to read. Returns one of the pages and the number of pages taken.
     fn row_arrived(&mut self, die: usize) -> Option<(u32, u32)> {
         let unit = self.layout.unit;
         let part = &mut self.map.sets.as_mut()?.parts[die];
@@ -342,8 +342,8 @@ impl Modern {
         self.start_moves(die, read, pages, program, now, events);
     }
 
-    /// Moves the next live pages of the die's block in the map, as many as one program takes. Returns the number of
-    /// pages, and the time to read them.
+    /// Assigns new places in the map to the next live pages of the die's block, at most as many pages as one program
+    /// takes. Returns the number of pages, and the time to read them.
     fn take_row(&mut self, die: usize) -> (u32, Time) {
         let mut sensing = self.layout.sensing();
         let mut pages = 0;
@@ -364,8 +364,8 @@ impl Modern {
         (pages, sensing.total())
     }
 
-    /// Moves the next live page of the die's block in the map. Returns its old place, the die to which it moves, and
-    /// the page of that die's open block.
+    /// Assigns a new place in the map to the next live page of the die's block. Returns the old place of the page, the
+    /// die to which the page moves, and the page's number within that die's open block.
     fn take_page(&mut self, die: usize) -> Option<(Ppn, u32, u32)> {
         let unit = self.layout.unit;
         let sets = self.map.sets.as_mut()?;

@@ -113,8 +113,8 @@ impl Modern {
         self.cross_channel(at, die, transfer, now, events);
     }
 
-    /// Whether the first write of the queue waits for further writes that would fill its row. It waits only if all
-    /// operations in the queue are write-backs, because the host waits for all other operations.
+    /// Whether the first write of the queue waits for further writes that would fill its row. The write waits only if
+    /// all operations in the queue are write-backs, because for any other operation the host is waiting.
     #[inline(always)]
     pub(super) fn waits_for_writes(
         &mut self,

@@ -1,11 +1,11 @@
-//! Log entries of batches and collections. Their begin and end are known at dispatch.
+//! Log entries of batches and collections. Both are logged at dispatch, because their ends are known by then.
 
 use super::super::Place;
 use super::*;
 
 impl Msr {
-    /// Returns the place of the log that stands for a plane. If the chip has several parallel units, this is the
-    /// plane's unit.
+    /// Returns the place in the log at which operations on a plane appear: the chip, or the plane's unit if the chip
+    /// has several parallel units.
     fn place(&self, chip: usize, plane: u32) -> Place {
         match self.params.parallel_units {
             1 => Place::Chip(chip as u32),
@@ -13,8 +13,9 @@ impl Msr {
         }
     }
 
-    /// Logs the page operation that a chip started last. It was dispatched at `now`, and occupies the chip from
-    /// `since` to `done_at`. If it is a write, `plane` is its plane. A write that found no free page is not logged.
+    /// Logs the page operation that a chip started last. The operation was dispatched at `now` and occupies the chip
+    /// from `since` to `done_at`. For a write, `plane` is the plane written to. A write that found no free page is not
+    /// logged.
     #[cold]
     pub(super) fn log_started(
         &mut self,
@@ -55,7 +56,8 @@ impl Msr {
         log.push(FlashEvent::End { at: done_at, place });
     }
 
-    /// If a log is kept, logs a part of a collection: `pages` pages of a block are moved, or the block is erased.
+    /// Logs a part of a collection if a log is kept. In this part, `pages` pages of a block are moved, or the block is
+    /// erased.
     #[inline]
     pub(super) fn log_part(&mut self, block: u32, part: (Cause, u32), at: Time, took: Time) {
         if self.log.is_some() && !self.ideal && took > Time::ZERO {

@@ -3,8 +3,8 @@
 use super::*;
 
 impl Msr {
-    /// Collects the blocks that the watermarks, or the array's controller, require to be collected now. Returns the
-    /// duration, and whether this begins a new collection. Returns `None` if nothing is collected.
+    /// Collects the blocks that the watermarks or the array's controller require to be collected now. Returns the
+    /// duration, and whether a new collection begins. Returns `None` if nothing is collected.
     pub(super) fn clean(&mut self, chip: usize, now: Time) -> Option<(Time, bool)> {
         let ordered = self.orders.any(chip);
         if !ordered && !self.ftl.is_needy(chip as u32) {
@@ -22,8 +22,8 @@ impl Msr {
         time.map(|time| (time, true))
     }
 
-    /// Executes one step of a collection page by page. A step is the next move, or the erase. The chip may stop the
-    /// collection between two steps; the remaining pages then stay in the block.
+    /// Executes the next step of a collection that proceeds page by page: a move, or the erase. The chip may stop the
+    /// collection between two steps. The pages that have not been moved then stay in the block.
     fn clean_step(&mut self, chip: usize, now: Time) -> Option<(Time, bool)> {
         let mut first = false;
         if self.service[chip].in_steps.is_none() {
@@ -43,7 +43,7 @@ impl Msr {
         let from = Ppn(self.ftl.first_ppn(block).0 + page);
         let lpn = self.ftl.lpn_at(from);
         let Ok(stream) = self.ftl.make_room(pool, self.ftl.move_stream(block, lpn)) else {
-            // While the collection was stopped, host writes took the room that it needs.
+            // There is no room for the move, because host writes were served between the steps.
             self.service[chip].in_steps = None;
             self.orders.collected(&self.ftl, pool, false);
             return None;
@@ -86,8 +86,8 @@ impl Msr {
         None
     }
 
-    /// Cleans a chip with copy-back. In each parallel unit, at most one needy plane collects one block. The chip is
-    /// busy for as long as the longest of these collections.
+    /// Cleans a chip with copy-back. In each parallel unit, at most one plane that requires collection collects one
+    /// block. The units clean at the same time, so the chip is busy for as long as the longest of these collections.
     fn clean_planes(&mut self, chip: usize, now: Time) -> Option<Time> {
         let units = self.params.parallel_units;
         let per_unit = self.planes / units;
@@ -126,8 +126,8 @@ impl Msr {
         longest
     }
 
-    /// Returns the block of a plane to collect, and its number of live pages. For a migration, also returns the block
-    /// whose data are then moved to it.
+    /// Returns the block of a plane to collect, and its number of live pages. Wear levelling may decide to migrate cold
+    /// data to the collected block. In this case, also returns the block that has the cold data.
     #[inline]
     fn victim_of_plane(&self, pool: u32) -> Option<(u32, u32, Option<u32>)> {
         if self.ftl.shape.wear_aware.is_some() {
@@ -151,8 +151,8 @@ impl Msr {
         moving + self.times.erase
     }
 
-    /// Cleans a chip without copy-back, in one action: collects blocks of the whole chip, those with the fewest live
-    /// pages first, until the number of free blocks is above the upper watermark.
+    /// Cleans a chip without copy-back. One action collects blocks of the whole chip, in ascending order of their live
+    /// pages, until the number of free blocks is above the upper watermark.
     fn clean_chip(&mut self, chip: usize, now: Time) -> Option<Time> {
         let pool = chip as u32;
         let first = pool * self.ftl.shape.blocks_per_pool;
@@ -190,8 +190,8 @@ impl Msr {
         cost
     }
 
-    /// From `now` on, moves the live pages of `block` to the frontier of `pool`, and erases the block. Returns the
-    /// duration.
+    /// Moves the live pages of `block` to the open block of `pool`, and erases `block`. The collection begins at `now`.
+    /// Returns its duration.
     pub(super) fn collect(&mut self, block: u32, pool: u32, now: Time) -> Time {
         let from = self.ftl.plane_of(block);
         let (mut moves, mut summaries, mut crossings) = (0, 0, 0);
@@ -207,7 +207,8 @@ impl Msr {
         self.ftl.erase(block);
         self.stats.add(Cause::GcMove, moves);
         self.stats.add(Cause::Erase, 1);
-        // A page that moves to another plane crosses the pins twice. With copy-back, pages do not change their plane.
+        // A page that moves to another plane is transferred out of the chip and back. With copy-back, pages stay in
+        // their plane.
         let mut moving =
             (self.times.read + self.times.program) * moves + self.times.transfer * (2 * crossings);
         if let Some(summary) = self.summary_transfer {

@@ -1,10 +1,11 @@
 //! The element model of the MSR SSD extension of DiskSim 4.0. It reproduces the event logs of that reference exactly.
 //!
 //! A chip ("element") serves one batch of pages at a time. A batch is one page. With copy-back and several parallel
-//! units, it is up to 100 reads and up to 100 writes. All times and all changes of the map are fixed at dispatch.
-//! Cleaning occupies the whole chip. Chips do not contend for pins: each has its own. Comments give the number of a
-//! quirk of the reference (such as Q5) where the code follows it. docs/devices.md lists which quirks are kept and
-//! which are corrected.
+//! units, a batch has up to 100 reads and up to 100 writes. All times and all changes of the map are fixed at dispatch.
+//! Cleaning occupies the whole chip. Chips do not share a bus, since each has its own pins.
+//!
+//! Some comments give the number of a quirk of the reference, such as Q5, that the code reproduces. docs/devices.md
+//! lists which quirks are reproduced and which are corrected.
 
 mod batch_log;
 mod clean;
@@ -70,10 +71,11 @@ pub(crate) struct Msr {
 /// Operations in service on a chip, and its cursors.
 #[derive(Clone, Debug)]
 struct Service {
-    /// Whether operations are in service. `next` is the operation that ends next. `rest` has the other operations of
-    /// the batch; its last entry is the first of them to end.
+    /// Whether operations are in service.
     serves: bool,
+    /// The operation of the batch that ends next.
     next: Running,
+    /// The other operations of the batch, sorted so that the last entry ends first.
     rest: Vec<Running>,
     batch_since: Time,
     /// End of the running GC action.
@@ -102,15 +104,15 @@ impl Service {
         in_steps: None,
     };
 
-    /// Returns the batch in service, the last to finish first.
+    /// Returns the operations of the batch in service. The last operation to end comes first.
     fn in_service(&self) -> impl Iterator<Item = &Running> {
         let next = self.serves.then_some(&self.next);
         self.rest.iter().chain(next)
     }
 }
 
-/// Returns the number of free blocks of a pool at or below which it collects, and that of a chip at or below which a
-/// collection without copy-back continues.
+/// Returns two numbers of free blocks: that at or below which a pool collects, and that at or below which a collection
+/// of a chip without copy-back continues.
 fn watermarks(spec: &DeviceSpec, params: &MsrNand) -> (u32, u32) {
     let g = &spec.geometry;
     let chip_blocks = g.planes_per_chip * g.blocks_per_plane;
@@ -239,8 +241,8 @@ impl Msr {
     /// Lets an idle chip clean, or start a waiting operation.
     #[inline(never)]
     fn start_next(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
-        // The reference checks this in the foreground as well: if any operation waits, even a read, the chip cleans
-        // first (Q8). Background cleaning only adds further checks (Q11).
+        // If any operation waits, even a read, the reference checks the watermark and cleans before the operation (Q8).
+        // Background cleaning adds checks at instants at which no operation waits (Q11).
         if self.may_clean(chip) && self.clean_now(chip, now, events) {
             return;
         }
@@ -293,8 +295,8 @@ impl Msr {
         running.filter(|r| !r.done.op.is_read()).count() as u32
     }
 
-    /// Returns the work in service on a chip. A running collection has no moves left, because it makes all its
-    /// changes of the map when it starts.
+    /// Returns the work in service on a chip. A running collection counts as having no pages left to move, because all
+    /// its changes of the map are made when it starts.
     pub fn in_hand(&self, chip: usize, now: Time) -> InHand {
         let s = &self.service[chip];
         if self.chips[chip].in_gc {
@@ -317,8 +319,8 @@ impl Msr {
 
     // ---- state ----
 
-    /// Appends the cursors of each chip: the plane at which the search for a plane to write to starts, and for each
-    /// parallel unit the plane at which the search for a plane to clean starts.
+    /// Appends two kinds of cursors of each chip: the plane at which the search for a plane to write to starts, and,
+    /// for each parallel unit, the plane at which the search for a plane to clean starts.
     pub fn cursors(&self, out: &mut Vec<u32>) {
         for s in self.service.iter() {
             out.push(s.next_plane);
@@ -354,8 +356,8 @@ impl Msr {
         }
     }
 
-    /// Returns the block that is the `n`-th of a chip in the reference's initial fill. The result is in our
-    /// numbering.
+    /// Returns the block that the reference fills as the `n`-th of a chip in its initial fill. The returned number is
+    /// that of this model, not of the reference.
     pub fn fill_order(&self, chip: u32, n: u32) -> u32 {
         let shape = &self.ftl.shape;
         let (plane, bit) = match self.params.plane_mapping {

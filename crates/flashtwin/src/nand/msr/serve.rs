@@ -3,8 +3,8 @@
 use super::*;
 use crate::spec::AllocationPool;
 
-/// A chip, and the parts of the back end that serve it. The operation to start is stored directly in `service.next`,
-/// so that it is copied only once.
+/// A chip, and the parts of the back end that serve it. The operation to start is built in place in `service.next`, so
+/// that it is copied only once.
 pub(super) struct Serving<'a> {
     at: u32,
     pub chip: &'a mut Chip,
@@ -54,8 +54,9 @@ impl Msr {
         events.set(self.first_resource + chip, done_at);
     }
 
-    /// Executes a batch over several parallel units in rounds. In a round, each unit that still has pages executes
-    /// one. Within a round, array times overlap and transfers do not. All reads are executed before all writes.
+    /// Executes a batch over several parallel units, in rounds. In a round, each unit that still has pages executes
+    /// one. Within a round, the array times of the units overlap, but their transfers follow one another. All reads are
+    /// executed before all writes.
     #[inline(never)]
     fn serve_batch(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
         self.service[chip].batch_since = now;
@@ -100,8 +101,8 @@ impl Msr {
         });
         self.reads = reads;
         self.writes = writes;
-        // The last entry is the first to end. The sort is stable, so that operations that end at the same instant
-        // stay in the order of their dispatch.
+        // The last entry ends first. The sort is stable, so operations that end at the same instant complete in the
+        // order of their dispatch.
         let s = &mut self.service[chip];
         s.rest.sort_by_key(|r| r.done_at);
         s.rest.reverse();
@@ -248,10 +249,10 @@ impl Serving<'_> {
         }
     }
 
-    /// Chooses the plane for a write. If writes must stay in their plane, this is the plane of the old copy.
-    /// Otherwise it is the plane with the most room for the stream, among those whose open block is younger than the
-    /// old copy. Of equals, it is the first one from the chip's cursor on. `assigned` has the writes of this batch
-    /// that already have a plane.
+    /// Chooses the plane for a write. If writes must stay in their plane, this is the plane of the old copy. If not, it
+    /// is the plane with the most room for the stream, among the planes whose open block is younger than the old copy
+    /// or contains it. Of planes with equal room, the first one from the chip's cursor on is chosen. `assigned` has the
+    /// writes of this batch that already have a plane.
     #[inline(always)]
     fn pick_plane(&mut self, lpn: Lpn, stream: Stream, assigned: &[Planned]) -> u32 {
         let old = self.ftl.lookup(lpn);

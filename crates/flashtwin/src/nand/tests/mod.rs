@@ -1,5 +1,5 @@
-//! Compares the values that chips report with counts of the operations, and predicted times with the times that the
-//! operations then take.
+//! Tests of the values that chips report. Queue lengths and loads are compared with counts of the operations, predicted
+//! times with the times that the operations then take.
 
 mod modern;
 
@@ -263,8 +263,7 @@ fn drain_time_and_load_are_those_of_a_scan() {
     }
 }
 
-/// The reserve is hardly larger than the watermark and two open blocks, but writes of both streams must always find
-/// room.
+/// Writes of two streams always find room, even if the reserve is hardly larger than the watermark and two open blocks.
 #[test]
 fn two_streams_find_room_on_a_tight_device() {
     for (i, overrides) in BACK_ENDS.iter().enumerate() {
@@ -273,8 +272,8 @@ fn two_streams_find_room_on_a_tight_device() {
         overrides.push(("geometry.planes_per_chip", "4"));
         overrides.push(("buffer.policy", "cda-gc-dispatcher"));
         overrides.push(("geometry.reserve_percent", "10"));
-        // If planes are pools, collection starts at 1 free block, and 4 blocks are reserved. If chips are pools, it
-        // starts at 11 free blocks, and 16 are reserved.
+        // If planes are pools, a pool collects at 1 free block, and 4 of its blocks are reserved. If chips are pools, a
+        // pool collects at 11 free blocks, and 16 of its blocks are reserved.
         let modern = overrides.contains(&("nand.backend", "modern"));
         let pools_are_chips = modern || overrides.contains(&("nand.copy_back", "false"));
         overrides.push((
@@ -299,8 +298,8 @@ fn two_streams_find_room_on_a_tight_device() {
     }
 }
 
-/// If streams are separate, a write goes to the plane that can still receive the most pages of its stream. The block
-/// with the old copy has no influence. The test uses single writes and batches.
+/// If streams are separate, a write goes to the plane with room for the most pages of its stream. The block with the
+/// old copy has no influence. The test executes writes both singly and in batches.
 #[test]
 fn two_streams_go_to_the_planes_with_most_room() {
     for units in ["1", "4"] {
@@ -320,7 +319,7 @@ fn two_streams_go_to_the_planes_with_most_room() {
                 pools.map(|pool| ftl.room_for(pool, stream)).collect()
             };
             let before = rooms(&bench);
-            // The first operation starts immediately; the operations behind it form a batch over the parallel units.
+            // The first operation starts immediately. The operations behind it form a batch over the parallel units.
             for _ in 0..9 {
                 let lpn = Lpn(bench.rng.below(40) as u32 * bench.chips);
                 bench.enqueue_page(lpn, Cause::Destage, stream);
@@ -340,8 +339,8 @@ fn two_streams_go_to_the_planes_with_most_room() {
     }
 }
 
-/// Two dies share a channel. The remaining time of a transfer that waited is counted from the beginning of the
-/// transfer.
+/// Two dies share a channel, so one of two transfers has to wait. The remaining time of each transfer counts from the
+/// instant at which it begins.
 #[test]
 fn the_rest_of_a_transfer_that_waited_is_known() {
     let overrides = [
@@ -374,8 +373,8 @@ fn the_rest_of_a_transfer_that_waited_is_known() {
     assert_eq!(rests(&bench, part), [Time::ZERO, transfer - part]);
 }
 
-/// A chip with one plane and its own bus takes exactly the time that `exact` predicts, provided that it does not
-/// start a collection in that time.
+/// A chip with one plane and its own bus takes exactly the time that `drain_time` predicts with `exact`, unless it
+/// starts a collection in that time.
 #[test]
 fn the_exact_drain_time_is_the_time_it_takes() {
     let one = [
@@ -428,8 +427,8 @@ fn the_exact_drain_time_is_the_time_it_takes() {
                     met_in_gc += 1;
                     assert_eq!(predicted, took);
                 } else if predicted < erase + took {
-                    // A prediction is not compared if it exceeds the time taken by at least the time of an erase.
-                    // Such a prediction includes a collection that was not executed.
+                    // A prediction may include a collection that the chip then does not execute. It exceeds the time
+                    // taken by at least the time of an erase, and is not compared.
                     met += 1;
                     assert_eq!(predicted, took);
                     for (at, predicted) in later_predictions {

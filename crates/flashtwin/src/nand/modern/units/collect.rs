@@ -1,9 +1,10 @@
-//! Collection of a unit: a *run* of a group, in which all its dies take part.
+//! Collection of a *unit*: the pages of one placement unit, striped over the dies of a *group*. All dies of the group
+//! take part in the collection, which is called a *run*.
 //!
-//! Each die reads the live pages of its part of the unit, row by row. The pages cross its channel to the controller.
-//! From there they go to the dies of their new places, where they are programmed row by row. When all pages are
-//! programmed, each die erases its blocks of the unit, and the run is over. A page gets its new place when its read
-//! begins. Pages that become invalid before that are not moved.
+//! Each die reads the live pages of its part of the unit, row by row, and transfers them over its channel to the
+//! controller. From there they go to the dies of their new places, where they are programmed row by row. When all pages
+//! are programmed, each die erases its blocks of the unit, and the run ends. A page gets its new place when its read
+//! begins. A page that becomes invalid earlier is not moved.
 
 use super::super::lane::Step;
 use super::write::Waiting;
@@ -97,8 +98,8 @@ impl Group {
         self.waiting[usize::from(class)].push_back(Waiting { number, ..waiting });
     }
 
-    /// Returns the class whose first waiting page has waited longest, and the number of that page in the order of
-    /// arrival. Considers only classes whose first waiting page has a number above `after`.
+    /// Returns the class whose first waiting page arrived first, and the arrival number of that page. A class counts
+    /// only if the arrival number of its first waiting page is above `after`.
     pub fn next_head(&self, after: Option<u64>) -> Option<(u64, Class)> {
         let heads = self.waiting.iter().enumerate();
         let heads = heads.filter_map(|(class, of)| Some((of.front()?.number, class as Class)));
@@ -141,13 +142,14 @@ impl Part {
 }
 
 impl Modern<Units> {
-    /// Begins to collect if the group has at most `low` free units, and if that gains pages. Returns whether it did.
+    /// Begins to collect if the group has at most `low` free units, and if a collection gains pages. Returns whether a
+    /// collection began.
     pub(super) fn begin_if_low(&mut self, group: u32, class: Class, now: Time) -> bool {
         self.map.device.is_low(group) && self.begin_run(group, Some(class), now)
     }
 
-    /// Begins to collect although the group has more than `low` free units, if host writes may pass the collection.
-    /// Returns whether it did.
+    /// Begins to collect early: the group has more than `low` free units, but at most `early`, and host writes may pass
+    /// the collection. Returns whether a collection began.
     pub(super) fn begin_early(&mut self, group: u32, class: Class, now: Time) -> bool {
         let early = self.map.preemptible && self.map.device.free(group) <= self.map.early;
         early && !self.map.device.is_low(group) && self.begin_run(group, Some(class), now)
@@ -206,9 +208,9 @@ impl Modern<Units> {
         true
     }
 
-    /// Whether a host page may pass the group's collection. Either more than `low` units must be free, or the
-    /// collection must keep pace with the host (D-170). If moved pages share units with host pages, at least `low`
-    /// units must stay free for the moved pages.
+    /// Whether a host page may be written while the group collects, which is never so without `gc.preemptible`. Either
+    /// the group has more than `low` free units, or the collection keeps pace with the host (D-170). If moved pages
+    /// share units with host pages, at least `low` units must in addition stay free for the moved pages.
     pub(super) fn may_pass(&self, group: u32) -> bool {
         let device = &self.map.device;
         let Some(run) = &self.map.groups[group as usize].run else {
@@ -258,7 +260,7 @@ impl Modern<Units> {
         self.start_arrived(die, group, now, events) || self.start_erase(die, group, now, events)
     }
 
-    /// Programs a row of moved pages if one is due. Returns whether it did.
+    /// Programs a row of moved pages if one is due. Returns whether there was one.
     fn start_arrived(
         &mut self,
         die: usize,
@@ -314,8 +316,8 @@ impl Modern<Units> {
         true
     }
 
-    /// Whether the pages that are moved to a row can be programmed: all of them have arrived, and no further page can
-    /// be added to the row.
+    /// Whether the pages that are moved to a row can be programmed. All of them must have arrived, and no further page
+    /// may be added to the row.
     #[inline]
     fn is_due(&self, row: &Row, run: &Run) -> bool {
         row.coming == 0 && (run.reading == 0 || self.is_row_given(Ppn(row.first)))
@@ -330,7 +332,7 @@ impl Modern<Units> {
         self.map.device.is_given(unit, end - 1)
     }
 
-    /// Takes the pages of a row that is due. Returns the place of the first page in its block, and the number of
+    /// Takes the pages of a row that is due. Returns the number of the first page within its block, and the number of
     /// pages.
     fn take_due_row(&mut self, die: usize, group: u32) -> Option<(u32, u32)> {
         let run = self.map.groups[group as usize].run.as_ref()?;
@@ -343,7 +345,8 @@ impl Modern<Units> {
         Some((self.map.stripes.page_in_block(first), row.pages))
     }
 
-    /// Moves the live pages of the die's next row in the map. Returns their number, and the time to read them.
+    /// Assigns new places in the map to the live pages of the die's next row that has any. Returns the number of these
+    /// pages, and the time to read them.
     fn take_live_row(&mut self, die: usize, group: u32) -> (u32, Time) {
         let mut sensing = self.layout.sensing();
         let mut pages = 0;
@@ -387,7 +390,7 @@ impl Modern<Units> {
         self.map.woken.extend(dies.rev().map(|die| die as u32));
     }
 
-    /// Moves page `page` of the unit in the map, if it is live. Returns its old place.
+    /// Assigns a new place in the map to page `page` of the unit, if the page is live. Returns the old place.
     #[inline]
     fn take_live_page(&mut self, die: usize, group: u32, page: u32) -> Option<Ppn> {
         let run = self.map.groups[group as usize].run.as_mut()?;
@@ -437,8 +440,8 @@ impl Modern<Units> {
         }
     }
 
-    /// Records that the data of a moved page have reached the controller. The die of its new place may then program
-    /// it.
+    /// Records that the data of a moved page have reached the controller. If they complete their row, wakes the die
+    /// that will program the row.
     fn page_arrived(&mut self, page: Ppn, group: u32) {
         let stripes = &self.map.stripes;
         let (target, number) = (stripes.die_of(page), stripes.row_of(page));
@@ -480,7 +483,7 @@ impl Modern<Units> {
         self.release(group, now);
     }
 
-    /// Returns the approximate number of pages that the die has still to move.
+    /// Returns the approximate number of pages that the die has not moved yet; `None` if its group is not collecting.
     pub(super) fn moves_left(&self, die: usize) -> Option<u32> {
         let group = self.map.stripes.group_of(die);
         let run = self.map.groups[group as usize].run?;

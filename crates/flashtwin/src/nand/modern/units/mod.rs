@@ -1,11 +1,12 @@
-//! Writing by units: the pages of a class fill units of their own. A unit is striped over the dies of a group.
+//! Writing by units: each placement class fills units of its own, and a unit is striped over the dies of a group.
 //!
-//! A host page gets its place in flash when its program is queued. Places are assigned in the order in which programs
-//! are queued (P-2). The map has the place from then on, and the die programs the page when its turn comes.
+//! A host page gets its place in flash when its program is queued, in the order in which programs are queued (P-2). The
+//! map has the place from then on, although the die programs the page later.
 //!
-//! A group has no room for a page while it is collecting, or if it has no unit for the page's class. The page then
-//! waits in the group behind other pages of its class (`write`). Each group collects independently of the others, one
-//! unit at a time (`collect`). [`Placed`] makes all placement decisions, both in simulated time and without time.
+//! A group has no room for a page in two cases: while it collects, unless writes may pass, or if it has no unit for the
+//! page's class. The page then waits in the group behind other pages of its class (`write`). Each group collects one
+//! unit at a time, independently of the other groups (`collect`). [`Placed`] makes all placement decisions, both in
+//! simulated time and without time.
 
 mod collect;
 mod stripes;
@@ -18,7 +19,8 @@ use collect::{Group, Part};
 use stripes::Stripes;
 pub use write::Asked;
 
-/// Maximum amount of random writes, in capacities of the device. After it, the device counts as steady in any case.
+/// Largest number of pages that are written at random to reach the steady state, in capacities of the device. After
+/// that the device counts as steady even if its write amplification still changes.
 const CAPACITIES_MAX: u32 = 20;
 /// Write amplification counts as level if it changes by less than this fraction from one capacity to the next.
 const LEVEL: f64 = 0.01;
@@ -34,8 +36,8 @@ pub(crate) struct Units {
     dies: Vec<Die>,
     /// Dies that must check again for work.
     woken: Vec<u32>,
-    /// A group with at most this number of free units collects early, if a die has nothing else to do or if writes
-    /// may pass.
+    /// Largest number of free units at which a group collects early: when a die is idle, or when writes may pass the
+    /// collection.
     early: u32,
     /// Whether host writes may pass a collection that keeps pace with them (D-170).
     preemptible: bool,
@@ -139,8 +141,8 @@ impl Modern<Units> {
             if last.is_some_and(is_level) {
                 break;
             }
-            // As long as parts of the flash were never written, little is collected, so write amplification is not
-            // compared.
+            // If fewer than half of the units were erased, the flash still has parts that were never written. The write
+            // amplification is then too low to be compared.
             let setup = self.map.device.setup();
             let units = u64::from(setup.units) * u64::from(setup.groups);
             let collects = after.erases - before.erases >= units / 2;
@@ -155,15 +157,15 @@ impl Modern<Units> {
         u64::from(CAPACITIES_MAX) * u64::from(self.map.device.setup().logical_pages)
     }
 
-    /// Returns the approximate number of free pages that the die has in the open unit of the first class of its
+    /// Returns the approximate number of free pages that the die has in an open unit: that of the first class of its
     /// group.
     pub fn open_pages(&self, die: usize) -> u32 {
         let group = self.map.stripes.group_of(die);
         self.map.device.open_pages(group) / self.map.stripes.dies
     }
 
-    /// Returns the number of pages that can be programmed without an erase. Pages that wait in the queues of dies are
-    /// included: they have a place, but are not programmed yet.
+    /// Returns the number of pages that can be programmed without an erase. The count includes pages that wait in the
+    /// queues of dies: they have a place, but are not programmed yet.
     pub fn free_pages(&self) -> u64 {
         let waiting = self.map.dies.iter().flat_map(|die| &die.waiting);
         let placed = waiting.filter(|&&page| page != NO_PAGE).count();
@@ -208,8 +210,8 @@ impl Modern<Units> {
         }
     }
 
-    /// Starts the next work of a free die. If writes may pass collections, host operations and steps of a collection
-    /// take turns. Otherwise the collection takes precedence.
+    /// Starts the next work of a free die. Reads with priority come first. If writes may pass collections, the other
+    /// host operations and the steps of a collection take turns. If not, the collection takes precedence over them.
     fn activate_one(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         if self.is_taken(die, now, events) {
             return;

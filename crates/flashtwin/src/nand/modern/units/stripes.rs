@@ -1,8 +1,8 @@
 //! Determines the dies and blocks of the pages of a unit.
 //!
-//! The pages of a unit are numbered in the order in which they are written. One program writes a *row* of pages. Rows
-//! are distributed over the dies of the group in turn: row r of a unit is on die `r mod dies`, where it is the unit's
-//! row number `r / dies`.
+//! The pages of a unit are numbered in the order in which they are written. One program writes a *row* of pages. The
+//! rows go to the dies of the group in turn. With `n` dies, row `r` of a unit is on die `r mod n`, where it is row `r /
+//! n` of the unit's part.
 
 use crate::divide::Divider;
 use crate::placement::Setup;
@@ -66,8 +66,8 @@ impl Stripes {
         (self.by_units.div(unit) * self.dies + in_group) as usize
     }
 
-    /// Returns the number of a page in the order of the flash, block after block. The time of a read depends on the
-    /// page's position in its block.
+    /// Returns the number of a page if pages are counted block after block. From this number follows the page's
+    /// position in its block, and with it the time of a read.
     #[inline]
     pub fn physical(&self, ppn: Ppn) -> Ppn {
         let (unit, page) = self.by_pages.div_rem(ppn.0);

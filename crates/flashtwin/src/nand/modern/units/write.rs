@@ -45,8 +45,8 @@ enum Room {
 }
 
 impl Modern<Units> {
-    /// Queues a write. The placement scheme assigns a class to the page. The write enters the queue of the die on
-    /// which the page gets its place, or waits for room.
+    /// Queues a write. The placement scheme assigns a class to its page. If there is room, the page gets a place, and
+    /// the write enters the queue of the die with that place. If not, the write waits for room.
     pub fn write(&mut self, op: PageOp, asked: Asked, now: Time, events: &mut EventQueue) {
         let id = asked.placement.get();
         let to = self.map.device.resolve(id);
@@ -111,8 +111,8 @@ impl Modern<Units> {
         }
     }
 
-    /// Finds room for a host page. If the group has at most `low` free units, first begins a collection, as in a run
-    /// without time.
+    /// Finds room for a host page. As in a run without time, a group with at most `low` free units first begins a
+    /// collection.
     fn room(&mut self, page: &PageToPut, now: Time) -> Room {
         let (group, class) = (page.group, page.class);
         if self.map.ideal {
@@ -124,8 +124,8 @@ impl Modern<Units> {
         {
             let device = &mut self.map.device;
             if device.is_low(group) && device.is_awaited(group) {
-                // All units to collect have pages that are not programmed yet. They may be collected when these are
-                // programmed.
+                // Every unit that could be collected has pages that are not programmed yet. The write waits until they
+                // are programmed, because the unit may be collected then.
                 return Room::After(group);
             }
             return match device.opens(group, class) {
@@ -146,7 +146,7 @@ impl Modern<Units> {
         room.map_or(Room::None, Room::In)
     }
 
-    /// Finds room in another group. Called if the group that the placement id selects is full (P-8).
+    /// Finds room in another group, because the group that the placement id selects is full (P-8).
     #[cold]
     fn room_elsewhere(&mut self, page: &PageToPut, now: Time) -> Room {
         for group in self.map.device.others_by_room(page.group) {
@@ -176,7 +176,7 @@ impl Modern<Units> {
         self.queue(waiting, die, ppn.0, now);
     }
 
-    /// Completes a write that finds no room, as a failed write.
+    /// Queues a write for which there is no room. It completes as a failed write.
     #[cold]
     fn fail(&mut self, waiting: &Waiting, now: Time) {
         self.stats.writes_failed += 1;
@@ -188,14 +188,14 @@ impl Modern<Units> {
         let mut op = waiting.op;
         let chip = &mut self.chips[die];
         chip.count_arrival(&mut op, now);
-        // The group has been collecting for as long as the write has waited, so this time counts as GC.
+        // The time that the write has waited for room counts as GC time.
         op.gc_before -= (now - waiting.since).min(op.gc_before);
         chip.queue.push_back(op);
         self.map.dies[die].waiting.push_back(ppn);
         self.map.woken.push(die as u32);
     }
 
-    /// Places the waiting writes of a group that now have room, in their order.
+    /// Assigns places to the waiting writes of a group, in their order, as far as there is room.
     pub(super) fn release(&mut self, group: u32, now: Time) {
         let mut after = None;
         while self.map.groups[group as usize].pages_waiting > 0 {
@@ -226,9 +226,9 @@ impl Modern<Units> {
 
     // ---- programs ----
 
-    /// Returns the next host operation that the die can start. This is the first operation that is a read, or a write
-    /// whose row can receive no further page. A write-back waits for its row to fill, at most for
-    /// `params.program_wait`; other operations may start before it.
+    /// Returns the first operation in the die's queue that can start now: a read, or a write that need not wait. A
+    /// write-back waits until no further page can be added to its row, or until it has waited for
+    /// `params.program_wait`. Operations behind it in the queue may start before it.
     pub(super) fn next_of_host(
         &mut self,
         die: usize,
@@ -337,7 +337,7 @@ impl Modern<Units> {
         now: Time,
         events: &mut EventQueue,
     ) {
-        // The die has a step of a collection to execute, which takes turns with the host's operations.
+        // If the die has a step of a collection to execute, that step takes its turn first.
         if self.has_part(die) {
             return;
         }

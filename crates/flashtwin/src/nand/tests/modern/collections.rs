@@ -1,5 +1,4 @@
-//! Collections on the `modern` back end: the writes that pass them, the room that they preserve, and blocks in SLC
-//! mode.
+//! Collections on the `modern` back end: host writes that pass them, room that they preserve, and blocks in SLC mode.
 
 use super::*;
 
@@ -70,8 +69,8 @@ fn continued_collections_equal_general_ones() {
     }
 }
 
-/// Returns a worn die of 80 blocks that collects at 10 % free blocks. `overrides` may add a higher watermark for idle
-/// times.
+/// Returns a die of 80 blocks that has been worn in by random writing. The die collects at 10 % free blocks.
+/// `overrides` may add a higher watermark for idle times.
 fn worn(overrides: &[(&str, &str)]) -> Bench {
     let mut all = vec![
         ("geometry.chips", "1"),
@@ -105,7 +104,8 @@ fn a_write_passes_between_two_moves_while_there_is_room() {
     for (preemptible, at_most) in [("false", us(1e6)), ("true", one_move + write)] {
         let mut bench = worn(&[("gc.idle_percent", "15"), ("gc.preemptible", preemptible)]);
         bench.at(0.0, HostRead, 1);
-        // Run until the free blocks are above the watermark for busy times, and a block is half moved.
+        // Run until the free blocks are above the watermark for busy times, and three pages of the next block have been
+        // moved.
         while bench.nand.ftl().pool(0).free <= 10 {
             bench.step();
         }
@@ -128,8 +128,9 @@ fn a_write_passes_between_two_moves_while_there_is_room() {
     }
 }
 
-/// At the watermark, host writes alternate with the moves of a collection. No write waits for the collection of a
-/// whole block. The number of moved pages is about the same as if writes waited. At least 6 blocks stay free.
+/// At the watermark, a preemptible collection lets host writes pass in step with its moves. No write waits for the
+/// collection of a whole block. The number of moved pages is about the same as without preemption, and at least 6
+/// blocks stay free.
 #[test]
 fn at_the_watermark_writes_pass_in_step_with_the_moves() {
     let mut moves = Vec::new();
@@ -159,9 +160,9 @@ fn at_the_watermark_writes_pass_in_step_with_the_moves() {
     assert!(more.abs() < 0.1, "{moves:?}");
 }
 
-/// All host writes are hot, and moved pages go to the cold open block. A collection thus adds room only to the cold
-/// open block. If the watermark counts free blocks, a write waits for several collections in succession. If it counts
-/// free pages, a write waits for about one.
+/// All host writes are hot, and moved pages go to the cold open block. A collection therefore first adds room to the
+/// cold open block only, and a hot write may have to wait for further collections. If the watermark counts free blocks,
+/// a write waits for several collections in succession. If it counts free pages, a write waits for about one.
 #[test]
 fn room_counted_in_pages_is_there_when_a_second_block_needs_it() {
     let mut ends = Vec::new();
@@ -266,8 +267,8 @@ fn writes_fill_the_cache_and_then_pass_it_by_and_an_idle_die_folds() {
     assert_eq!(stats.count(Cause::GcMove), 0);
     assert_eq!(stats.count(Cause::Erase), 4);
     assert_eq!(slc_blocks(&bench), []);
-    // The 20 folded pages and one more page are in two blocks of 16 pages. One of these blocks was open already, so
-    // one free block was used.
+    // The 20 folded pages and one more page are in two blocks of 16 pages. One of these blocks was open already, so one
+    // free block fewer remains.
     assert_eq!(bench.nand.ftl().pool(0).free, free - 1);
     bench.nand.ftl().check().unwrap();
 }
@@ -296,8 +297,8 @@ fn a_write_passes_between_two_moves_of_a_fold() {
     assert_eq!(bench.nand.stats().count(Cause::Fold), 5);
 }
 
-/// The number of free pages equals the difference between erased and programmed pages, in whichever modes the blocks
-/// were written. No page is lost when the SLC cache is folded because free blocks are scarce.
+/// The number of free pages follows from the erased and programmed pages, in SLC mode and in normal mode. No page is
+/// lost when the SLC cache is folded because free blocks are scarce.
 #[test]
 fn pages_are_conserved_with_a_cache() {
     let mut bench = cached(&[
@@ -363,7 +364,7 @@ fn a_saved_cache_is_read_back_and_a_damaged_one_refused() {
     let again = load(&state).unwrap();
     assert_eq!(again.oldest_slc(0), bench.nand.ftl().oldest_slc(0));
     assert!((0..80).all(|b| again.is_slc(b) == in_mode.contains(&b)));
-    // The mode bits are at the end of the state. Set the bit of a full block, and of a free block.
+    // The mode bits are at the end of the saved state. Set the bit of a full block, and of a free block.
     let words = state.len() - 16;
     for block in [0, 79] {
         let mut damaged = state.clone();

@@ -1,5 +1,5 @@
-//! Compares fast paths with the general path: random operations must end at the same instants, and lead to the same
-//! map and the same counts.
+//! Compares fast paths with the general path. Random operations must end at the same instants on both, and lead to the
+//! same map and the same counts.
 
 use super::*;
 

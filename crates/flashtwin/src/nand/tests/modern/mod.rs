@@ -62,7 +62,7 @@ fn a_read_suspends_a_program() {
     let mut bench = die(&[("nand.suspend", "true")]);
     bench.at(0.0, Destage, 1);
     bench.at(150.0, HostRead, 2);
-    // 20 us to suspend and, after the read, 20 us to resume. 152.4 us of the program are left.
+    // Suspending takes 20 us, and resuming after the read another 20 us. 152.4 us of the program are left.
     let rest = 20.0 + 25.0 + 102.4 + 20.0 + 152.4;
     assert_eq!(bench.nand.drain_time(0, true, bench.now), us(rest));
     bench.ends(&[(2, 297.4), (1, 150.0 + rest)]);
@@ -143,7 +143,7 @@ fn page_types_take_turns_along_a_block() {
         bench.at(at, Destage, 7);
         bench.ends(&[(7, at + took + 102.4)]);
     }
-    // The page that was written last is of the lowest type. Where the page was before does not matter.
+    // The page written last is on a flash page of the lowest type. Its previous place does not matter.
     let at = bench.now.as_us();
     bench.at(at, HostRead, 7);
     bench.ends(&[(7, at + 50.0 + 102.4)]);
@@ -222,8 +222,8 @@ fn the_data_of_the_next_program_cross_while_the_array_programs() {
     for lpn in 1..6 {
         bench.at(0.0, Destage, lpn);
     }
-    // The second page fills the row of the first. The transfer of the two pages after it takes longer than its
-    // program.
+    // The second page fills the row of the first. For the two pages after it, the transfer takes longer than the
+    // program of the row before.
     let row = 302.4 + 204.8 + 200.0;
     bench.ends(&[(1, 302.4), (2, 502.4), (3, row), (4, row), (5, row + 200.0)]);
 }
@@ -267,8 +267,7 @@ fn a_program_whose_data_are_there_lets_reads_pass() {
     bench.ends(&[(3, 377.4), (1, first), (2, first + 200.0)]);
 }
 
-/// Under random reads and writes with cached commands, every operation completes exactly once, with suspension and
-/// without.
+/// With cached commands, every one of many random reads and writes completes exactly once, with suspension and without.
 #[test]
 fn all_that_begins_ahead_ends_once() {
     for suspend in ["true", "false"] {

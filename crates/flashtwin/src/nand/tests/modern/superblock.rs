@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Returns two dies, each with a channel of its own and 12 blocks of 4 pages. 7 superblocks are full, and one is
+/// Returns two dies, each with its own channel and 12 blocks of 4 pages. Of the superblocks, 7 are full and one is
 /// open. Page `lpn` is written to die `lpn % 2`.
 fn dies() -> Bench {
     let mut bench = die(&[
@@ -15,7 +15,7 @@ fn dies() -> Bench {
         ("ftl.placement", "dynamic"),
         ("gc.granularity", "superblock"),
     ]);
-    // Overwrite all pages of the first four superblocks, except one page on each die. These writes fill three more
+    // Overwrite all pages of the first four superblocks except one page on each die. These writes fill three more
     // superblocks.
     for first in [0, 8, 16, 24] {
         for lpn in first..first + 6 {
@@ -28,8 +28,8 @@ fn dies() -> Bench {
 }
 
 /// Test vector SB-1. A die has only one free block left, so the next writes trigger the collection of a superblock.
-/// Each die reads its valid page (25 + 102.4 us) and programs it (102.4 + 200 us). Both dies erase (1500 us), and
-/// then execute the writes.
+/// Each die reads its valid page (25 + 102.4 us) and programs a moved page (102.4 + 200 us). Both dies erase (1500 us),
+/// and then execute the writes.
 #[test]
 fn dies_collect_their_parts_at_once_and_erase_together() {
     let mut bench = dies();

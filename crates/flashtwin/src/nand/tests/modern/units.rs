@@ -1,5 +1,5 @@
-//! Writing by units: the tables equal those of a device without time, whatever the chips do. Every page is programmed
-//! once, at the place that the map has. Collections end.
+//! Writing by units. The tables equal those of a device without time, in whatever order the chips work. Every page is
+//! programmed once, at the place that the map has. Collections end.
 
 use std::collections::HashMap;
 
@@ -250,8 +250,8 @@ fn every_write_is_programmed_once_and_nothing_waits_for_ever() {
 }
 
 /// The tables go through the same states as those of a device without time under three conditions: no write passes a
-/// collection, collections begin only at the watermark, and each group has one die. (Several dies would move their
-/// parts of a unit at the same time, so the order of the moved pages would differ.)
+/// collection, collections begin only at the watermark, and each group has one die. Several dies would move their parts
+/// of a unit at the same time, so the order of the moved pages would differ.
 #[test]
 fn tables_are_those_of_the_device_without_time() {
     let one_die = [
@@ -277,9 +277,10 @@ fn tables_are_those_of_the_device_without_time() {
             let mut bench = Bench::new(&spec, seed);
             for _ in 0..4_000 {
                 let lpn = Lpn(bench.rng.below(bench.logical) as u32);
-                // An invalid id counts as no id. If there are several groups, two outcomes depend on the writes that
-                // wait: the group of a page without an id, which is the group with the most room, and the order of
-                // two writes of one page to different groups. All ids are therefore valid in this case.
+                // An invalid id counts as no id. With several groups, a page without an id goes to the group with the
+                // most room, which depends on the writes that wait. So does the order of two writes of one page to
+                // different groups. With several groups, all ids are therefore valid, and each page always has the same
+                // group.
                 let id = match spec.placement.as_ref().unwrap().groups {
                     1 => (bench.rng.below(5) > 0).then(|| bench.rng.below(HANDLES + 1) as u16),
                     _ => Some((u64::from(lpn.0 % 4) << 14 | bench.rng.below(HANDLES)) as u16),
@@ -289,12 +290,13 @@ fn tables_are_those_of_the_device_without_time() {
                 for _ in 0..bench.rng.below(12) {
                     bench.step();
                 }
-                // With several writes in flight, units are no victims until their programs have ended.
+                // A unit cannot be collected until its programs have ended. The number of writes in flight is limited,
+                // so that victims remain.
                 while bench.awaited.values().sum::<u32>() > 20 && bench.step() {}
             }
             bench.settle();
             let reports = [bench.device().report(), twin.report()];
-            // Ages count pages that the host wrote to any group. At several groups they can differ, because groups do
+            // Ages count pages that the host wrote to any group. With several groups they can differ, because groups do
             // not wait for each other.
             let reports = reports.map(|mut report| {
                 if spec.placement.as_ref().unwrap().groups > 1 {
@@ -344,7 +346,7 @@ fn saved_state_continues_alike() {
                 bytes
             };
             assert!(state(&again) == state(&bench), "{overrides:?}");
-            // A damaged state must either be refused, or be consistent.
+            // A damaged state must be refused, or be consistent.
             for _ in 0..200 {
                 let mut bytes = saved.clone();
                 let at = bench.rng.below(bytes.len() as u64) as usize;
@@ -362,7 +364,7 @@ fn saved_state_continues_alike() {
     }
 }
 
-/// A row that waits for more pages of its class does not delay a full row of another class behind it.
+/// A row that waits for more pages of its class does not delay a full row of another class behind it in the queue.
 #[test]
 fn a_full_row_passes_one_that_waits() {
     let wait = Time::from_ms(5);
