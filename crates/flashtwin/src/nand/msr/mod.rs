@@ -295,7 +295,7 @@ impl Msr {
         running.filter(|r| !r.done.op.is_read()).count() as u32
     }
 
-    /// Returns the work in service on a chip. A running collection counts as having no pages left to move, because all
+    /// Returns the work in service on a chip. A running collection counts as having no more pages to move, because all
     /// its changes of the map are made when it starts.
     pub fn in_hand(&self, chip: usize, now: Time) -> InHand {
         let s = &self.service[chip];
