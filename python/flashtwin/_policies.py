@@ -202,9 +202,12 @@ class Choice:
                 raise
             raise DeviceError(f"policy {self.label}: {e}") from None
 
-    def instance(self, capacity_pages: int) -> _core.UserPolicy | None:
-        """Create the user's policy for a buffer of that size; None if the policy is not the user's."""
-        return instantiate(self.user, capacity_pages) if self.user else None
+    def instance(self, capacity_pages: int, spec: Spec | None = None) -> _core.UserPolicy | None:
+        """Create the user's policy for a buffer of that size; None if the policy is not the user's.
+
+        `spec` is the device, if there is one.
+        """
+        return instantiate(self.user, capacity_pages, spec) if self.user else None
 
 
 def read_choices(policies: Sequence[PolicyLike]) -> list[Choice]:

@@ -379,7 +379,7 @@ def _candidate(choice: Choice, among: Sequence[Choice], name: str | Path, option
     size = options["size"]
     spec = choice.spec(name, overrides) if size is None else sized(name, read_size(size), choice, overrides)
     # The user's object is created before any long work, so that its errors are reported early.
-    return Candidate(choice.label, spec, choice.instance(spec.buffer_pages))
+    return Candidate(choice.label, spec, choice.instance(spec.buffer_pages, spec))
 
 
 def is_by_load(precondition: str) -> bool:

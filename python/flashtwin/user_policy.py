@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any, SupportsIndex, TypeAlias
 
 from . import _core
+from ._devices import Spec
 from .errors import FlashtwinError
 
 Access = _core.Access
@@ -49,7 +50,9 @@ class Policy(ABC):
             written back); `programming(page)` (whether the page is being written back); `chip(page)` (None if
             no chip has a copy); `in_flight(page)` (whether its slot or data have not arrived); `text(page)`
             ("7d" or "7c": logical page 7, dirty or clean, as in `trace_policy`); `chips`; `in_gc(chip)`;
-            `drain_time_us(chip)` (ECR's CQCT); `chip_idle(chip)`; `free_blocks(chip)`; `now_us`.
+            `drain_time_us(chip)` (ECR's CQCT); `chip_idle(chip)`; `free_blocks(chip)`; `now_us`;
+            `spare_blocks` (blocks of each pool that the logical pages do not need; None for arrays and for
+            `hits`). A pool is a chip, or a plane if GC moves pages by copy-back.
     """
 
     ahead_after_us: int = 1000
@@ -89,6 +92,15 @@ class Policy(ABC):
         """
         raise NotImplementedError
 
+    def is_hot(self, lpn: int) -> bool:
+        """Whether to write logical page `lpn` to the open block of hot pages. All others go to the cold one.
+
+        Called when the page is about to be written back. It may already have been evicted, and the device is
+        not visible in this method. Requires `ftl.separation=policy`, or a device with placement, whose
+        schemes receive placement id 1 for a hot page without an id of the host.
+        """
+        raise NotImplementedError
+
     def state(self) -> str:
         """Return the lists of the policy in one line, for `trace_policy` and `flashtwin policy trace`.
 
@@ -122,19 +134,23 @@ def label_of(factory: object) -> str:
 _AHEAD_AFTER_US_MAX = 60_000_000
 
 
-def instantiate(factory: Factory, capacity_pages: int) -> _core.UserPolicy:
-    """Create a user's policy for a buffer of that size."""
+def instantiate(factory: Factory, capacity_pages: int, spec: Spec | None) -> _core.UserPolicy:
+    """Create a user's policy for a buffer of that size, and for the device `spec` if there is one."""
     label = label_of(factory)
     policy = factory(capacity_pages) if _takes_capacity(factory) else factory()
     if not isinstance(policy, Policy):
         raise FlashtwinError(f"policy {label}: made {policy!r}, which is not a flashtwin.Policy")
     policy.capacity = capacity_pages
-    policy.device = PolicyDevice()
+    policy.device = PolicyDevice(spec.spare_blocks if spec else None)
     optional = [
         name
-        for name in ("cleaned", "state", "ahead")
+        for name in ("cleaned", "state", "ahead", "is_hot")
         if getattr(type(policy), name) is not getattr(Policy, name)
     ]
+    if "is_hot" in optional and spec and not spec.takes_streams:
+        remedy = "the device does not call is_hot; set ftl.separation=policy"
+        ignored = "is_hot has no effect on an array" if spec.spare_blocks is None else remedy
+        raise FlashtwinError(f"policy {label}: {ignored}")
     after_us = policy.ahead_after_us
     if not isinstance(after_us, int) or not 0 <= after_us <= _AHEAD_AFTER_US_MAX:
         must = f"must be a whole number from 0 to {_AHEAD_AFTER_US_MAX}"

@@ -211,6 +211,65 @@ def test_pages_are_written_ahead_in_silences():
     assert ahead.summary["all"]["mean_us"] < without.summary["all"]["mean_us"]
 
 
+#: Devices with one open block per pool, and with two.
+ONE_BLOCK = SMALL | {"buffer.capacity": "64 KiB"}
+TWO_BLOCKS = ONE_BLOCK | {"ftl.separation": "policy"}
+PAGES = flashtwin.device("demo", ONE_BLOCK).exported_bytes // 4096
+#: Nine of ten writes go to the first fifth of the pages.
+SKEWED = "hotcold:hot_access=0.9,hot_space=0.2,write=1,requests=60000"
+
+
+class HotFifth(Lru):
+    """LRU. The pages that `SKEWED` writes most often are hot."""
+
+    def is_hot(self, lpn):
+        return lpn < PAGES // 5
+
+
+def test_a_policy_separates_hot_pages():
+    asked = set()
+
+    class Watched(HotFifth):
+        def is_hot(self, lpn):
+            asked.add(lpn)
+            return super().is_hot(lpn)
+
+    def run(policy):
+        return flashtwin.run(SKEWED, "demo", set=TWO_BLOCKS, policy=policy, warmup_requests=40000)
+
+    def moved(result):
+        return result.summary["flash"]["pages_moved"]
+
+    separated, mixed = run(Watched), run(Lru)
+    assert min(asked) >= 0
+    assert PAGES // 5 < max(asked) < PAGES
+    assert moved(separated) < 0.95 * moved(mixed)
+    assert numbers(mixed) == numbers(run("lru"))
+
+
+def test_is_hot_needs_a_device_that_separates():
+    with pytest.raises(flashtwin.FlashtwinError, match=r"HotFifth: .* is_hot; set ftl.separation=policy"):
+        tiny(SKEWED, HotFifth)
+    with pytest.raises(flashtwin.FlashtwinError, match=r"HotFifth: is_hot has no effect on an array"):
+        flashtwin.run(SKEWED, "harmonia-array", policy=HotFifth, set={"buffer.capacity": "1 MiB"})
+    # A hit ratio needs no device.
+    flashtwin.hits(SKEWED, [HotFifth], [16])
+
+
+def test_spare_blocks_are_visible():
+    seen = set()
+
+    class Watched(Lru):
+        def insert(self, page, access):
+            seen.add(self.device.spare_blocks)
+            super().insert(page, access)
+
+    tiny(SKEWED, Watched)
+    flashtwin.hits(SKEWED, [Watched], [16])
+    assert None in seen
+    assert len(seen) == 2
+
+
 @pytest.mark.parametrize(
     ("returned", "message"),
     [

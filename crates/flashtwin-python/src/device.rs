@@ -195,6 +195,24 @@ impl Spec {
         u64::from(self.buffer_pages()) * u64::from(self.page_bytes())
     }
 
+    /// Returns the spare blocks of each pool; `None` for an array.
+    #[getter]
+    fn spare_blocks(&self) -> Option<u32> {
+        match &self.0 {
+            Kind::Ssd(spec) => Some(spec.spare_blocks_pool()),
+            Kind::Array(_) => None,
+        }
+    }
+
+    /// Whether the device writes pages that the buffer policy calls hot to blocks of their own.
+    #[getter]
+    fn takes_streams(&self) -> bool {
+        match &self.0 {
+            Kind::Ssd(spec) => spec.policy_separates() || spec.placement.is_some(),
+            Kind::Array(_) => false,
+        }
+    }
+
     /// Returns the buffer's policy; `None` without a buffer.
     #[getter]
     fn policy(&self) -> Option<String> {

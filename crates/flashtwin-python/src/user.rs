@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flashtwin::buffer::{self, page_text, pages_text, DeviceView, Eviction, List, PageId, Skip};
-use flashtwin::{ChipId, Time};
+use flashtwin::{ChipId, Lpn, Stream, Time};
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
@@ -263,7 +263,11 @@ fn asked<T>(query: impl FnOnce(&dyn DeviceView, &Held) -> PyResult<T>) -> PyResu
 
 /// The device, with the properties that a policy may read.
 #[pyclass(frozen, module = "flashtwin._core")]
-pub struct PolicyDevice;
+pub struct PolicyDevice {
+    /// Spare blocks of each pool. `None` for an array, or without a device.
+    #[pyo3(get)]
+    spare_blocks: Option<u32>,
+}
 
 impl PolicyDevice {
     fn page<T>(
@@ -292,8 +296,8 @@ impl PolicyDevice {
 #[pymethods]
 impl PolicyDevice {
     #[new]
-    fn new() -> PolicyDevice {
-        PolicyDevice
+    fn new(spare_blocks: Option<u32>) -> PolicyDevice {
+        PolicyDevice { spare_blocks }
     }
 
     /// Returns the logical page cached as `page`.
@@ -370,6 +374,7 @@ struct Calls {
     cleaned: Option<Py<PyAny>>,
     state: Option<Py<PyAny>>,
     ahead: Option<Py<PyAny>>,
+    is_hot: Option<Py<PyAny>>,
     /// Time without host accesses after which `ahead` is called.
     ahead_after: Time,
 }
@@ -408,6 +413,7 @@ impl UserPolicy {
                 cleaned: optional("cleaned")?,
                 state: optional("state")?,
                 ahead: optional("ahead")?,
+                is_hot: optional("is_hot")?,
                 ahead_after: Time::from_us(ahead_after_us),
             }),
             failure: Arc::default(),
@@ -619,6 +625,19 @@ impl buffer::Policy for PyPolicy {
             }
         });
         returned.flatten()
+    }
+
+    fn stream(&self, _page: PageId, lpn: Lpn) -> Stream {
+        let is_hot = self.calls.is_hot.as_ref().and_then(|_| {
+            self.call(None, |py, calls| match &calls.is_hot {
+                Some(is_hot) => is_hot.call1(py, (lpn.0,))?.is_truthy(py),
+                None => Ok(false),
+            })
+        });
+        match is_hot {
+            Some(true) => Stream::Hot,
+            _ => Stream::Cold,
+        }
     }
 
     fn state(&self, device: &dyn DeviceView) -> String {

@@ -60,5 +60,5 @@ pub use request::{Breakdown, Completion, Op, PlacementId, Request, Status, PARTS
 pub use rng::{seed_count, seed_of, seeds, Rng};
 pub use spec::{ArraySpec, DeviceSpec};
 pub use ssd::{DieError, Flash, Ssd};
-pub use units::{ChipId, Lpn, Ppn, Time};
+pub use units::{ChipId, Lpn, Ppn, Stream, Time};
 pub use watch::{Unwatched, Watch};

@@ -14,4 +14,5 @@ mod log;
 mod policies;
 mod served;
 mod slot_waits;
+mod streams;
 mod trim;

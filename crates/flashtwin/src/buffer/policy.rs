@@ -256,9 +256,10 @@ pub trait Policy {
     ) -> Option<PageId> {
         None
     }
-    /// Returns the stream (open block) to which the page is written.
+    /// Returns the stream (open block) to which the page is written. `page` may have been evicted, and `lpn` is its
+    /// logical page.
     #[inline]
-    fn stream(&self, _page: PageId) -> Stream {
+    fn stream(&self, _page: PageId, _lpn: Lpn) -> Stream {
         Stream::Cold
     }
     /// Called before a page is removed from the separate read cache. There are two reasons: the read cache is full and

@@ -145,8 +145,8 @@ impl Policy for Base {
         each!(self, p => p.ahead(device, in_flight, busy))
     }
     #[inline(always)]
-    fn stream(&self, page: PageId) -> Stream {
-        each!(self, p => p.stream(page))
+    fn stream(&self, page: PageId, lpn: Lpn) -> Stream {
+        each!(self, p => p.stream(page, lpn))
     }
     fn arrives(&mut self, lpn: Lpn) {
         each!(self, p => p.arrives(lpn))

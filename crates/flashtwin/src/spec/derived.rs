@@ -193,8 +193,13 @@ impl DeviceSpec {
         }
     }
 
-    /// Whether the buffer policy separates hot pages from cold ones.
+    /// Whether the buffer policy may separate hot pages from cold ones.
     pub fn policy_separates(&self) -> bool {
+        self.ftl.separation == Separation::Policy || self.own_policy_separates()
+    }
+
+    /// Whether the buffer policy separates hot pages from cold ones without `ftl.separation`.
+    pub(crate) fn own_policy_separates(&self) -> bool {
         let mut policy = self.buffer.iter().map(|b| b.policy.entry());
         policy.any(|entry| entry.separates)
     }

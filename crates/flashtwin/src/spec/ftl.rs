@@ -35,6 +35,10 @@ words! {
         None = "none",
         /// Pages that GC moves are separated from those that the host writes.
         Gc = "gc",
+        /// The buffer policy chooses for each page that it writes back ([`Policy::stream`]).
+        ///
+        /// [`Policy::stream`]: crate::buffer::Policy::stream
+        Policy = "policy",
         /// The first logical pages, `region_percent` of all, are separated from the others. They stay separate when
         /// GC moves them.
         Region = "region",
@@ -56,7 +60,7 @@ section! {
         partial: Option<Partial> = "ftl.partial", Kind::Choice(Partial::WORDS), OPTIONAL, &[],
             "Handling of requests that cover only part of a page, on a device without a buffer. `round`: they are rounded to whole pages. `sectors`: a write first reads the rest of the page from flash. Default: `round` on `msr`, `sectors` on `modern`. With a buffer, use `buffer.partial`.", "D-1; D-97";
         separation: Separation = "ftl.separation", Kind::Choice(Separation::WORDS), Some("\"none\""), PAGE,
-            "Pages that are written to open blocks of their own. `gc`: pages moved by GC. `region`: the first logical pages, like a namespace or placement handle, also when moved by GC. With `none`, the buffer policy may still separate hot pages from cold ones.", "common firmware practice";
+            "Pages that are written to open blocks of their own. `gc`: pages moved by GC. `region`: the first logical pages, like a namespace or placement handle, also when moved by GC. `policy`: pages that a buffer policy in Python calls hot (`is_hot`). CDA-GC's dispatcher separates pages without this key; every other policy calls all pages cold.", "common firmware practice";
         region_percent: f64 = "ftl.region_percent", Kind::Percent, None, REGION,
             "Size of the region `ftl.separation` separates: the first logical pages, as a share of all logical pages.", "ours";
     }

@@ -46,7 +46,7 @@ impl Shape {
             slc_blocks: spec.slc_blocks_chip(),
             apart: match spec.ftl.separation {
                 Separation::None if spec.slc_cache().is_some() => Apart::Cached,
-                Separation::None => match spec.moves() {
+                Separation::None | Separation::Policy => match spec.moves() {
                     Moves::Cold => Apart::AsAsked,
                     Moves::Victim => Apart::AsVictim,
                     Moves::Class => Apart::ByClass,

@@ -389,7 +389,7 @@ impl Policy for CdaGc {
     }
 
     #[inline]
-    fn stream(&self, page: PageId) -> Stream {
+    fn stream(&self, page: PageId, _lpn: Lpn) -> Stream {
         match &self.dispatcher {
             Some(dispatcher) if dispatcher.is_hot(page) => Stream::Hot,
             _ => Stream::Cold,
@@ -398,7 +398,7 @@ impl Policy for CdaGc {
 
     fn state(&self, device: &dyn DeviceView) -> String {
         let text = |page| {
-            let hot = device.dirty(page) && self.stream(page) == Stream::Hot;
+            let hot = device.dirty(page) && self.stream(page, device.lpn(page)) == Stream::Hot;
             page_text(device, page) + if hot { "h" } else { "" }
         };
         let mut texts: Vec<String> = self.list.list().iter_oldest_first().map(text).collect();

@@ -478,8 +478,8 @@ impl<P: Policy> Policy for Gcar<P> {
         self.base.ahead(device, in_flight, busy)
     }
     #[inline(always)]
-    fn stream(&self, page: PageId) -> Stream {
-        self.base.stream(page)
+    fn stream(&self, page: PageId, lpn: Lpn) -> Stream {
+        self.base.stream(page, lpn)
     }
     fn arrives(&mut self, lpn: Lpn) {
         self.base.arrives(lpn);

@@ -395,12 +395,12 @@ fn the_dispatcher_names_the_stream_of_a_page_that_has_left() {
     device.insert(&mut cda, &[1, 2], true);
     device.access(&mut cda, 1, true, true);
     assert_eq!(device.victims(&mut cda), [2, 1]);
-    assert_eq!(cda.stream(PageId(1)), Stream::Hot);
-    assert_eq!(cda.stream(PageId(2)), Stream::Cold);
-    assert_eq!(cda.stream(PageId(3)), Stream::Cold, "never seen");
+    assert_eq!(cda.stream(PageId(1), Lpn(1)), Stream::Hot);
+    assert_eq!(cda.stream(PageId(2), Lpn(2)), Stream::Cold);
+    assert_eq!(cda.stream(PageId(3), Lpn(3)), Stream::Cold, "never seen");
     device.insert(&mut cda, &[1], false);
     assert_eq!(
-        cda.stream(PageId(1)),
+        cda.stream(PageId(1), Lpn(1)),
         Stream::Cold,
         "inserted again by a read"
     );

@@ -126,7 +126,12 @@ impl<B: Backend> Device<B> {
     #[inline(always)]
     pub(super) fn hand_over_slot(&mut self, victim: u32, successor: u32) {
         if self.page(victim).is_plain() {
-            let stream = self.cache.room.policy.stream(PageId(victim));
+            let p = self.page(victim);
+            let (lpn, is_dirty) = (p.lpn, p.dirty);
+            let stream = match is_dirty {
+                true => self.cache.room.policy.stream(PageId(victim), lpn),
+                false => Stream::Cold,
+            };
             return self.write_back_plain(victim, successor, NO_HOME, stream);
         }
         self.page(victim).slot_successor = Some(Index::new(successor));

@@ -237,7 +237,7 @@ impl<B: Backend> Device<B> {
         } else {
             self.drop_want(id);
         }
-        let stream = self.cache.room.policy.stream(PageId(id));
+        let stream = self.cache.room.policy.stream(PageId(id), lpn);
         self.queue_program(
             lpn,
             cause,

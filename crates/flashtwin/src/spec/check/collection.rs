@@ -42,11 +42,30 @@ pub(super) fn check(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
 
 /// Checks that either the FTL or the buffer policy separates pages.
 fn separation(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
-    if spec.ftl.separation == Separation::None {
-        return;
-    }
     let separation = Ftl::separation;
-    if spec.policy_separates() {
+    match spec.ftl.separation {
+        Separation::None => return,
+        Separation::Policy if spec.buffer.is_none() => {
+            return report(
+                separation.name(),
+                "\"policy\" needs a buffer, whose policy chooses".into(),
+            );
+        }
+        Separation::Policy => {
+            if spec.gc.moves == Moves::Class && !spec.own_policy_separates() {
+                report(
+                    Gc::moves.name(),
+                    format!(
+                        "must be \"cold\" or \"victim\" with {separation} = \"policy\" and a policy without \
+                         CDA-GC's dispatcher, since it has no classes of moved pages"
+                    ),
+                );
+            }
+            return;
+        }
+        Separation::Gc | Separation::Region => {}
+    }
+    if spec.own_policy_separates() {
         let policy = spec.buffer.as_ref().map_or("", |b| b.policy.base);
         let key = Buffer::policy;
         report(
@@ -168,7 +187,11 @@ fn superblocks(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
         (spec.ftl.summary_page, Ftl::summary_page.name(), "false"),
         (is_separated, Ftl::separation.name(), "\"none\""),
         (spec.slc_cache().is_some(), SlcCache::percent.name(), "0"),
-        (spec.policy_separates(), Buffer::policy.name(), no_policy),
+        (
+            spec.own_policy_separates(),
+            Buffer::policy.name(),
+            no_policy,
+        ),
         (!is_greedy, Gc::victim.name(), "\"greedy\""),
         (levels, Wear::levelling.name(), "\"none\" or \"dynamic\""),
     ] {

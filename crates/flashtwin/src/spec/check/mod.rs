@@ -202,6 +202,14 @@ fn pool_of(spec: &DeviceSpec) -> Pool {
     }
 }
 
+impl DeviceSpec {
+    /// Returns the number of blocks of a pool that the logical pages do not need. A pool is a chip, or a plane if the
+    /// `msr` back end moves pages by copy-back.
+    pub fn spare_blocks_pool(&self) -> u32 {
+        pool_of(self).spare
+    }
+}
+
 impl Pool {
     fn check(&self, spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
         let Pool {
