@@ -41,6 +41,7 @@ const EVERY_FORM: &[&str] = &[
     "stack:distances=40+12.5+0+9,size=geometric(8k),write=0.5",
     "uniform:size=list(4k*70+64k*30),arrival=hyper,rate=1k/s,cv=8,trim=.1,flush=.1,fua=.5",
     "uniform:on_rate=4765/s,on_length=20,duty=0.1,seq=0.2,local=.1,local_range=64k",
+    "uniform:schedule=20k/s*60s+0*500ms+40/ms*7us,write=1",
 ];
 
 #[test]
@@ -129,7 +130,20 @@ fn errors_name_parameters_and_valid_values() {
         ("uniform:arrival=hyper", "rate is missing"),
         (
             "uniform:arrival=poisson,rate=1",
-            "exponential, hyper or onoff is expected",
+            "exponential, hyper, onoff or schedule is expected",
+        ),
+        (
+            "uniform:arrival=schedule",
+            "schedule is missing, like schedule=20k/s*60s+0*5s",
+        ),
+        (
+            "uniform:schedule=20k/s",
+            "20k/s is no rate and time, like 20k/s*60s+0*5s",
+        ),
+        ("uniform:schedule=20k/s*6", "a span is expected, like 4ms"),
+        (
+            "uniform:schedule=20k/s*6s,rate=1/s",
+            "rate does not go with arrival=schedule",
         ),
         ("normal", "sigma is missing, like sigma=40000k"),
         ("locality", "file is missing"),
@@ -168,6 +182,14 @@ fn errors_name_parameters_and_valid_values() {
         ("uniform:arrival=hyper,rate=1,cv=0.5", "cv: 0.5"),
         ("uniform:on_rate=5,duty=0", "duty: 0"),
         ("uniform:on_rate=5,on_length=0.5", "on_length: 0.5"),
+        (
+            "uniform:schedule=0*6s",
+            "0 requests from the first step to the last; at least 0.01 are needed",
+        ),
+        (
+            "uniform:schedule=1/s*1s+0*10000000s",
+            "a time from 1 ns to 1e6 s are needed",
+        ),
         ("zipf:theta=-1", "theta: -1"),
         ("normal:sigma=0", "sigma = 0 must be above 0"),
         ("normal:sigma=1k,mean=2G", "within the range"),

@@ -38,9 +38,16 @@ pub enum Arrival {
         /// Share of time within bursts, above 0 and at most 1.
         duty: f64,
     },
+    /// Poisson arrivals whose rate changes in steps. After the last step, the first one follows.
+    Schedule {
+        /// The steps: requests per second (0 in a silence), and seconds.
+        steps: Vec<(f64, f64)>,
+    },
 }
 
 const PS_IN_S: f64 = 1e12;
+/// Smallest mean number of requests in one pass of a schedule. It limits the passes that a gap may take.
+const REQUESTS_IN_PASS_MIN: f64 = 0.01;
 
 impl Arrival {
     /// Returns the long-run requests per second; `None` for a closed loop.
@@ -51,6 +58,11 @@ impl Arrival {
             | Arrival::Exponential { rate }
             | Arrival::Hyper { rate, .. } => Some(rate),
             Arrival::Onoff { on_rate, duty, .. } => Some(on_rate * duty),
+            Arrival::Schedule { ref steps } => {
+                let requests: f64 = steps.iter().map(|(rate, seconds)| rate * seconds).sum();
+                let seconds: f64 = steps.iter().map(|(_, seconds)| seconds).sum();
+                Some(requests / seconds)
+            }
         }
     }
 
@@ -79,6 +91,25 @@ impl Arrival {
                     format!("duty: {duty}; above 0 and at most 1 is possible"),
                 )
             }
+            Arrival::Schedule { ref steps } => {
+                let is_valid = |&(rate, seconds): &(f64, f64)| {
+                    (0.0..=1e12).contains(&rate) && (1e-9..=1e6).contains(&seconds)
+                };
+                need(
+                    !steps.is_empty() && steps.iter().all(is_valid),
+                    "schedule: steps with a rate from 0 to 1e12 requests per second and a time from 1 ns to 1e6 s \
+                     are needed"
+                        .into(),
+                )?;
+                let requests: f64 = steps.iter().map(|(rate, seconds)| rate * seconds).sum();
+                need(
+                    requests >= REQUESTS_IN_PASS_MIN,
+                    format!(
+                        "schedule: {requests} requests from the first step to the last; at least \
+                         {REQUESTS_IN_PASS_MIN} are needed"
+                    ),
+                )
+            }
             _ => Ok(()),
         }?;
         if let Some(rate) = self.mean_rate() {
@@ -95,13 +126,24 @@ impl Arrival {
 pub(crate) struct Gaps {
     arrival: Arrival,
     carry: f64,
+    /// Current step of a schedule, and the picoseconds that are left of it.
+    step: usize,
+    left: f64,
 }
 
 impl Gaps {
     pub fn new(arrival: Arrival) -> Self {
+        let left = match &arrival {
+            Arrival::Schedule { steps } => {
+                steps.first().map_or(0.0, |(_, seconds)| seconds * PS_IN_S)
+            }
+            _ => 0.0,
+        };
         Gaps {
             arrival,
             carry: 0.0,
+            step: 0,
+            left,
         }
     }
 
@@ -130,10 +172,32 @@ impl Gaps {
                 }
                 gap
             }
+            Arrival::Schedule { .. } => self.draw_scheduled(rng.exponential()),
         };
         let whole = gap + self.carry;
         let ps = whole as u64;
         self.carry = whole - ps as f64;
         ps
+    }
+
+    /// Returns the gap in which a process of rate 1 would have `arrivals` arrivals. This number decreases by rate times
+    /// duration in each step.
+    fn draw_scheduled(&mut self, mut arrivals: f64) -> f64 {
+        let Arrival::Schedule { steps } = &self.arrival else {
+            return 0.0;
+        };
+        let mut gap = 0.0;
+        loop {
+            let rate = steps[self.step].0 / PS_IN_S;
+            if arrivals < rate * self.left {
+                let rest = arrivals / rate;
+                self.left -= rest;
+                return gap + rest;
+            }
+            arrivals -= rate * self.left;
+            gap += self.left;
+            self.step = (self.step + 1) % steps.len();
+            self.left = steps[self.step].1 * PS_IN_S;
+        }
     }
 }

@@ -224,7 +224,7 @@ fn validate(phase: &Phase) -> Result<(), WorkloadError> {
         if requests.arrival != (Arrival::None {}) {
             return wrong(format!(
                 "{requests}: streams have no arrival times of their own, since shares by time depend on the device; \
-                 leave rate, interval, arrival, on_rate, on_length and duty out and give shares, like bytes=0.5"
+                 leave rate, interval, arrival, on_rate, on_length, duty and schedule out and give shares, like bytes=0.5"
             ));
         }
         if requests.pinned > 0.0 {

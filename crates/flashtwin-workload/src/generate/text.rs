@@ -9,7 +9,7 @@ use super::arrival::Arrival;
 use super::named::NAMED_LOADS;
 use super::size::Size;
 use super::spec::{GeneratorSpec, PRESETS};
-use super::values::{bytes, count, flag, interval, number, range, rate, wrong};
+use super::values::{bytes, count, flag, interval, number, range, rate, seconds, wrong};
 use crate::error::WorkloadError;
 use crate::trace::named::placement_id;
 use flashtwin::PlacementId;
@@ -141,6 +141,25 @@ const ARRIVALS: &[Choice<Arrival>] = &[
             })
         },
     },
+    Choice {
+        name: "schedule",
+        keys: &["schedule"],
+        read: |given| {
+            let example = "20k/s*60s+0*5s";
+            let text = given.needed("schedule", example)?;
+            let steps = text.split('+').map(|step| match step.split_once('*') {
+                Some((requests, time)) => {
+                    let requests = rate("schedule", requests)?;
+                    Ok((requests, seconds("schedule", time)?))
+                }
+                None => wrong(format!(
+                    "schedule={text}: {step} is no rate and time, like {example}"
+                )),
+            });
+            let steps = steps.collect::<Result<_, WorkloadError>>()?;
+            Ok(Arrival::Schedule { steps })
+        },
+    },
 ];
 
 /// The keys that are given, with their values.
@@ -200,10 +219,11 @@ impl<'a> Given<'a> {
     /// Returns the arrival process. If `arrival` is not given, the other keys that are given determine it.
     fn arrival(&mut self) -> Result<Arrival, WorkloadError> {
         let kind = self.get("arrival").unwrap_or({
-            match (self.rate()?, self.get("on_rate")) {
-                (_, Some(_)) => "onoff",
-                (Some(_), None) => "exponential",
-                (None, None) => "none",
+            match (self.rate()?, self.get("on_rate"), self.get("schedule")) {
+                (_, _, Some(_)) => "schedule",
+                (_, Some(_), None) => "onoff",
+                (Some(_), None, None) => "exponential",
+                (None, None, None) => "none",
             }
         });
         let Some(choice) = ARRIVALS.iter().find(|choice| choice.name == kind) else {
@@ -236,6 +256,7 @@ const COMMON: &[&str] = &[
     "on_rate",
     "on_length",
     "duty",
+    "schedule",
     "seq",
     "local",
     "local_range",
@@ -607,6 +628,10 @@ fn write_size(size: &Size) -> String {
 
 fn write_arrival(arrival: &Arrival) -> Option<String> {
     match *arrival {
+        Arrival::Schedule { ref steps } => {
+            let steps: Vec<String> = steps.iter().map(|(r, s)| format!("{r}*{s}s")).collect();
+            Some(format!("schedule={}", steps.join("+")))
+        }
         Arrival::None {} => None,
         Arrival::Constant { rate } => Some(format!("arrival=constant,rate={rate}")),
         Arrival::Exponential { rate } => Some(format!("rate={rate}")),

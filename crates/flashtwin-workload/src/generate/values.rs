@@ -230,12 +230,22 @@ pub(crate) fn rate(key: &str, value: &str) -> Result<f64, WorkloadError> {
 
 /// Parses an interval and returns the rate: `4ms` is 250 per second.
 pub(crate) fn interval(key: &str, value: &str) -> Result<f64, WorkloadError> {
+    span(key, value).map(|(units, units_per_s)| units_per_s / units)
+}
+
+/// Parses a time and returns it in seconds.
+pub(crate) fn seconds(key: &str, value: &str) -> Result<f64, WorkloadError> {
+    span(key, value).map(|(units, units_per_s)| units / units_per_s)
+}
+
+/// Parses a time above 0, as a number of units and the number of units in a second.
+fn span(key: &str, value: &str) -> Result<(f64, f64), WorkloadError> {
     let units = [("ns", 1e9), ("us", 1e6), ("ms", 1e3), ("s", 1.0)];
     let unit = units
         .iter()
         .find_map(|(u, per_s)| value.strip_suffix(u).map(|v| (v, per_s)));
     match unit.map(|(v, per_s)| (v.parse::<f64>(), per_s)) {
-        Some((Ok(v), per_s)) if v > 0.0 && v.is_finite() => Ok(per_s / v),
+        Some((Ok(v), per_s)) if v > 0.0 && v.is_finite() => Ok((v, *per_s)),
         _ => wrong(format!(
             "{key}={value}: a span is expected, like 4ms, 50us, 100ns or 1s"
         )),
