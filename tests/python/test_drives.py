@@ -526,3 +526,63 @@ def test_plan_of_counters_is_a_script(tmp_path, capsys):
         == 2
     )
     assert "counters need a block device" in capsys.readouterr().err
+
+
+def table_of(spec, path, *rates):
+    """Write a table with the figures of a device at some rates."""
+    timed = Timed(spec, 1, Lengths(0.5, 0.5))
+    rows = []
+    for rate in rates:
+        found = timed.beside_writes(ProbeBesideWrites(rate * 1000), _core.Control())
+        figures = {name: str(figure.value) for name, figure in found.items() if name != "kiops"}
+        rows.append({**LATENCY, "nominal_rate_kiops": str(rate), "saturated": "no", **figures})
+    return write_table(path, *rows)
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """Fit a device to the figures of the same device with longer times of reads."""
+    folder = tmp_path_factory.mktemp("fit")
+    hidden = small(**{"timing.read_us": "[90, 90, 90]"})
+    table = table_of(hidden, folder / "t.csv", 12, 20, 30)
+    device = folder / "first.toml"
+    device.write_text(small().to_toml())
+    return table, device, folder
+
+
+def test_a_fit_finds_the_times_of_a_hidden_device(fitted, capsys):
+    table, device, folder = fitted
+    words = ["calibrate", "fit", "--table", str(table), "--drive", "a0", "--device", str(device)]
+    words += ["--rows", "*/12;*/20", "--evaluations", "60", "--repeats", "2", "--threads", "2"]
+    assert main([*words, "-o", str(folder / "twin.toml"), "--report", str(folder / "twin.html")]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"^timing.read_us .* fitted, (not )?identified: 2 seeds differ by", shown, re.MULTILINE)
+    before, after = map(float, re.search(r"cost: (\S+) before, (\S+) after", shown).groups())
+    assert after < before / 3
+    assert re.search(r"^a0/latency/30 +read_p50_us .* held out$", shown, re.MULTILINE)
+    assert re.search(r"^a0/latency/20 +read_p50_us .* fitted$", shown, re.MULTILINE)
+    spec = flashtwin.device(folder / "twin.toml")
+    assert spec.name == "twin"
+    assert "read_us = " in (folder / "twin.toml").read_text()
+    assert "held out" in (folder / "twin.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "give either RESULTS or --table FILE"),
+        (["results", "--table", "T"], "give either RESULTS or --table FILE"),
+        (["--table", "T"], "--table needs --device"),
+        (["--table", "T", "--steps", "0"], "--steps has an effect only with RESULTS"),
+        (["results", "--rows", "a"], "--rows has an effect only with --table"),
+        (["--table", "T", "--device", "D"], "the table has rows of a0, b0: give one as --drive"),
+        (["--table", "T", "--device", "D", "--drive", "c0"], "no row with response times is chosen"),
+        (["--table", "T", "--device", "D", "--repeats", "-1"], "--evaluations, --repeats: give 1 or more"),
+    ],
+)
+def test_a_fit_to_a_table_needs_rows_and_a_device(fitted, tmp_path, capsys, words, message):
+    two = write_table(tmp_path / "two.csv", LATENCY, {**LATENCY, "device_key": "b0"})
+    places = {"T": str(two), "D": str(fitted[1])}
+    words = [places.get(word, word) for word in words]
+    assert main(["calibrate", "fit", *words, "-o", str(tmp_path / "x.toml")]) == 2
+    assert message in capsys.readouterr().err

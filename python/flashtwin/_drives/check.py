@@ -7,7 +7,6 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 from statistics import median
 
@@ -19,7 +18,7 @@ from .._support.watch import OnProgress, Task, run_all
 from ..errors import FlashtwinError, Interrupted
 from .fits import Fit, fit_of
 from .loads import CapacityShare, ProbeBesideWrites, RandomReads, Rewrite, SequentialPass, Writes
-from .tables import Row, read_table
+from .tables import Row, chosen_rows, read_table
 from .timed import FULL, QUICK, Modelled, Timed
 from .untimed import Untimed
 
@@ -140,6 +139,7 @@ def check_device(
     seed: int = 1,
     threads: int = 1,
     progress: OnProgress | None = None,
+    fit: Fit | None = None,
 ) -> Check:
     """Run the loads of tables of measurements on a device. Return the figures beside the measured ones.
 
@@ -154,15 +154,17 @@ def check_device(
         seed: seed of the initial state and of the loads.
         threads: number of rows that run at the same time.
         progress: function to call about ten times a second.
+        fit: rows to which the device is fitted; by default those of a fitted profile.
 
     Raises:
         FlashtwinError: a table cannot be read, no row is chosen, or the device is no single SSD.
         Interrupted: on Ctrl-C.
     """
     spec = read_device(device, set)
-    fit = fit_of(spec.name)
+    fit = fit or fit_of(spec.name)
     read = {str(table): read_table(table) for table in tables}
-    chosen = {table: _chosen(own, fit, drive, rows) for table, own in read.items()}
+    keys = [drive] if drive else list(fit.keys) if fit else None
+    chosen = {table: chosen_rows(own, keys, rows) for table, own in read.items()}
     if not any(chosen.values()):
         raise FlashtwinError(
             f"{spec.name}: no row is chosen: give --drive, as the names of rows begin, or another --rows"
@@ -193,18 +195,6 @@ def check_device(
 def _only(row: Row) -> str:
     """Return a pattern of `rows` that matches the name of a row."""
     return re.sub(r"[*?[;]", "?", row.name)
-
-
-def _chosen(rows: Sequence[Row], fit: Fit | None, drive: str | None, patterns: str | None) -> list[Row]:
-    """Return the rows that match a pattern: of `drive`, else of the fitted drive, else of all drives."""
-    keys = [drive] if drive else list(fit.keys) if fit else None
-    found = []
-    for row in rows:
-        if keys is not None and row.name.partition("/")[0] not in keys:
-            continue
-        if patterns is None or any(fnmatchcase(row.name, pattern) for pattern in patterns.split(";")):
-            found.append(row)
-    return found
 
 
 class _Runner:

@@ -9,6 +9,7 @@ import csv
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TypeAlias
 
@@ -71,6 +72,20 @@ def read_table(path: str | Path) -> list[Row]:
             return _numbered(path, records, read)
     known = "; ".join(", ".join(sorted(needs)) for needs, _ in _READERS)
     raise FlashtwinError(f"{path}: unknown columns; a table has one of these sets of columns: {known}")
+
+
+def chosen_rows(rows: Sequence[Row], drives: Sequence[str] | None, patterns: str | None) -> list[Row]:
+    """Return rows of the drives (of all drives if None) whose names match one of the patterns, if given.
+
+    Patterns are separated by ";".
+    """
+    found = []
+    for row in rows:
+        if drives is not None and row.name.partition("/")[0] not in drives:
+            continue
+        if patterns is None or any(fnmatchcase(row.name, pattern) for pattern in patterns.split(";")):
+            found.append(row)
+    return found
 
 
 def _numbered(path: str | Path, records: Sequence[Mapping[str, str]], read: _Reader) -> list[Row]:

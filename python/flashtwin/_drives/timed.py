@@ -49,24 +49,30 @@ class Modelled:
     error: float
 
 
+def written(spec: Spec, seed: int, control: _core.Control) -> _core.Device:
+    """Return a device in the state after some overwrites."""
+    device = _core.Device(spec)
+    if not device.precondition(WRITTEN, seed, control):
+        raise Interrupted(None)
+    return device
+
+
 class Timed:
     """A device in the state after some overwrites, and copies of it that run loads."""
 
-    def __init__(self, spec: Spec, seed: int, lengths: Lengths) -> None:
+    def __init__(self, spec: Spec, seed: int, lengths: Lengths, written: _core.Device | None = None) -> None:
+        """Prepare a device. `written` is a device of equal flash in the state in which loads begin."""
         self._spec = spec
         self._seed = seed
         self._lengths = lengths
-        self._written: _core.Device | None = None
+        self._written = written
         self._sequential: Modelled | None = None
         self._found: dict[ProbeBesideWrites | RandomReads, Mapping[str, Modelled]] = {}
 
     def _device(self, control: _core.Control) -> _core.Device:
         """Return a device in the state in which loads begin."""
         if self._written is None:
-            device = _core.Device(self._spec)
-            if not device.precondition(WRITTEN, self._seed, control):
-                raise Interrupted(None)
-            self._written = device
+            self._written = written(self._spec, self._seed, control)
         return self._written.fork(self._spec, None)
 
     def run(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from .. import FlashtwinError
 from .._devices import device
+from .._support.files import write_text
 from ..calibrate import loads
 from ..calibrate.device_file import write_device
 from ..calibrate.fit import Calibration, fit
@@ -14,10 +15,17 @@ from ..calibrate.host import latency_us, with_host
 from ..calibrate.modelled import save_results
 from ..calibrate.page import write_report
 from ..calibrate.results import read_results
-from .common import ProgressLines, note
+from .common import ProgressBar, ProgressLines, note
 from .forms import Commands, new
 from .grammar import add_device
 from .options import add_set, overrides
+
+#: Defaults of the options.
+_STEPS = 12
+_EVALUATIONS = 200
+#: Options that have an effect only with RESULTS, or only with --table.
+_OF_RESULTS = ("steps", "generations", "host")
+_OF_TABLE = ("device", "set", "drive", "rows", "evaluations", "repeats")
 
 
 def add(commands: Commands) -> None:
@@ -25,31 +33,37 @@ def add(commands: Commands) -> None:
     p = new(
         commands,
         "fit",
-        "Fit a device file to the results of the experiments.",
+        "Fit a device file to the results of the experiments, or to a table of measurements.",
         """\
 examples:
   flashtwin calibrate fit results -o mydrive.toml --report fit.html
   flashtwin calibrate fit results -o mydrive.toml --generations 20 --threads 4
+  flashtwin calibrate fit --table latency_under_load.csv --drive h0 --device fit-pe8110 \\
+    --rows 'h0/latency/10;h0/latency/70;h0/latency/130' --repeats 2 -o mydrive.toml
 
-Closed-form estimates are followed by a joint refinement. An interrupted fit continues when it is
-started again. Needs the extra packages: pip install 'flashtwin[calibrate]'.
+With RESULTS, closed-form estimates are followed by a joint refinement. An interrupted fit continues
+when it is started again.
+
+With --table, the times of --device are multiplied by factors until its response times and rates under
+the loads of the rows are those of the table. Its structure is not changed. All other rows of the drive
+are held out and compared at the end. Both need the extra packages: pip install 'flashtwin[calibrate]'.
 """,
         command=run_fit,
     )
-    p.add_argument("results", metavar="RESULTS", help="directory with the results of the experiments")
+    p.add_argument(
+        "results", nargs="?", metavar="RESULTS", help="directory with the results of the experiments"
+    )
     p.add_argument("-o", "--output", required=True, metavar="FILE", help="device file to write")
     p.add_argument("--report", metavar="FILE", help="HTML page with measured and modelled figures")
     p.add_argument(
         "--steps",
         type=int,
-        default=12,
         metavar="N",
-        help="maximum number of linear steps; 0 keeps the closed-form estimates (default: 12)",
+        help=f"maximum number of linear steps; 0 keeps the closed-form estimates (default: {_STEPS})",
     )
     p.add_argument(
         "--generations",
         type=int,
-        default=0,
         metavar="N",
         help="generations of CMA-ES after the linear steps (default: 0)",
     )
@@ -67,6 +81,39 @@ started again. Needs the extra packages: pip install 'flashtwin[calibrate]'.
         "--host",
         metavar="RESULTS",
         help="results of the device `instant`, whose latency of a 4 KiB read is subtracted",
+    )
+    g = p.add_argument_group("fit to a table")
+    g.add_argument(
+        "--table",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="CSV file of `device check --against` with response times; may be repeated",
+    )
+    g.add_argument("--device", metavar="DEVICE", help="device to begin with, a name or a TOML file")
+    add_set(g)
+    g.add_argument(
+        "--drive",
+        metavar="KEY",
+        help="drive, as the names of its rows begin (default: the drive that the device is fitted to)",
+    )
+    g.add_argument(
+        "--rows",
+        metavar="A;B",
+        help='rows to fit, as patterns such as "*/latency/50"; the others are held out '
+        "(default: those that the device is fitted to, or all)",
+    )
+    g.add_argument(
+        "--evaluations",
+        type=int,
+        metavar="N",
+        help=f"devices that a fit simulates (default: {_EVALUATIONS})",
+    )
+    g.add_argument(
+        "--repeats",
+        type=int,
+        metavar="N",
+        help="fits with further seeds; values that agree within 10 %% are called identified (default: 1)",
     )
     p = new(
         commands,
@@ -102,11 +149,67 @@ def run_measure(args: argparse.Namespace) -> int:
 
 
 def run_fit(args: argparse.Namespace) -> int:
-    """Fit a device file."""
-    if min(args.steps, args.generations, args.seed - 1, args.threads - 1) < 0:
+    """Fit a device file to results or to a table."""
+    if (args.results is None) == (not args.table):
+        raise FlashtwinError("give either RESULTS or --table FILE")
+    ignored = _OF_RESULTS if args.table else _OF_TABLE
+    for option in ignored:
+        if getattr(args, option) not in (None, []):
+            kind = "RESULTS" if args.table else "--table"
+            raise FlashtwinError(f"--{option} has an effect only with {kind}")
+    if min(args.steps or 0, args.generations or 0, args.seed - 1, args.threads - 1) < 0:
         raise FlashtwinError(
             "--generations, --seed, --threads: give 0 or more generations, 1 or more of the others"
         )
+    return _fit_table(args) if args.table else _fit_results(args)
+
+
+def _fit_table(args: argparse.Namespace) -> int:
+    """Fit the times of a device to tables of measurements, and compare all rows of the drive."""
+    from .._drives import check_device
+    from .._drives.fit_times import TIMED_ROWS, fit_times
+    from .._drives.page import write_html
+
+    if args.device is None:
+        raise FlashtwinError("--table needs --device, the device whose times are fitted")
+    evaluations, repeats = args.evaluations or _EVALUATIONS, args.repeats or 1
+    if min(evaluations, repeats) < 1:
+        raise FlashtwinError("--evaluations, --repeats: give 1 or more")
+    lines = ProgressLines()
+    found = fit_times(
+        args.device,
+        args.table,
+        set=overrides(args),
+        drive=args.drive,
+        rows=args.rows,
+        evaluations=evaluations,
+        seeds=range(args.seed, args.seed + repeats),
+        threads=args.threads,
+        on_evaluated=lambda done, of, cost: lines.say(lambda: f"{done} of {of} devices: cost {cost:.3f}"),
+    )
+    output = Path(args.output)
+    write_text(output, found.to_toml(output.stem), "the device file")
+    if found.interrupted:
+        note("interrupted: the device file has the best values so far")
+    for key, values in found.values.items():
+        print(f"{key:<28} {', '.join(f'{value:g}' for value in values):<24} {found.standing(key)}")
+    print(f"cost: {found.start_cost:.3f} before, {found.cost:.3f} after")
+    print(f"device file: {output}")
+    if found.interrupted:
+        return 130
+    with ProgressBar() as bar:
+        check = check_device(
+            output, args.table, rows=TIMED_ROWS, threads=args.threads, progress=bar, fit=found.fit
+        )
+    print(check)
+    if args.report:
+        write_html(check.cells, args.report, f"{check.device}: errors beside measured drives")
+        print(f"report: {args.report}")
+    return 0
+
+
+def _fit_results(args: argparse.Namespace) -> int:
+    """Fit a device file to the results of the experiments."""
     folder = Path(args.results)
     results, host_us = read_results(folder, loads.rates_only()), 0.0
     if args.host is not None:
@@ -116,8 +219,8 @@ def run_fit(args: argparse.Namespace) -> int:
     lines = ProgressLines()
     found = fit(
         results,
-        steps=args.steps,
-        generations=args.generations,
+        steps=_STEPS if args.steps is None else args.steps,
+        generations=args.generations or 0,
         seed=args.seed,
         threads=args.threads,
         host_us=host_us,
