@@ -31,8 +31,9 @@ const LOOK: u64 = 4096;
 /// Counts the hits of a policy (a name with parameters, or `user`) in a buffer of `capacity_pages` that is empty at
 /// first. The workload may still be read meanwhile. Returns None if `control` stopped it.
 ///
-/// With `rate`, the buffer is a miniature: it receives only pages sampled at this rate, and its counts are scaled up.
-/// With `part`, it receives only one of the disjoint parts of the sample.
+/// With `rate`, a small buffer stands for a larger one: it receives only pages sampled at this rate, and its counts are
+/// scaled up. The caller must have multiplied `capacity_pages` by the rate. With `part` as well, the buffer receives
+/// only one of several disjoint parts of the sample, and the capacity must also have been divided by their number.
 #[pyfunction]
 #[pyo3(signature = (accesses, name, set, user, control, *, capacity_pages, rate=None, part=None))]
 #[allow(clippy::too_many_arguments)] // Keywords of one call from Python.

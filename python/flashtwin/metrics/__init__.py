@@ -202,7 +202,7 @@ def prometheus(report: LiveReport) -> str:
     """Return the report in Prometheus's text format, version 0.0.4.
 
     Counters and sums start with the server. Percentiles are those of about the last second. Times are seconds
-    of device time, except lateness, which is in wall-clock time.
+    of device time, except lateness and the elapsed time, which are wall-clock times.
     """
     lines = []
     for name, kind, told, samples in _metrics(report):

@@ -1,7 +1,10 @@
-//! Formats with five columns separated by blanks: `time device address size type`. DiskSim ascii has times in
-//! milliseconds with a decimal point; bit 0 of its flags is set for a read. MQSim and SSDSim have times in whole
-//! nanoseconds, and the types 0 = write and 1 = read. Addresses and sizes are in sectors of 512 bytes in all three
-//! formats.
+//! Formats with five columns separated by blanks: `time device address size type`.
+//!
+//! - DiskSim ascii: times are milliseconds with a decimal point. The type is a hexadecimal number of which bit 0 is set
+//!   for a read.
+//! - MQSim and SSDSim: times are whole nanoseconds. The type is 0 for a write and 1 for a read.
+//!
+//! In all of them, addresses and sizes are in sectors of 512 bytes.
 
 use flashtwin::{Op, PlacementId};
 

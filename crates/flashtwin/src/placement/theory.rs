@@ -233,8 +233,8 @@ pub fn optimal_split(live: &[f64], writes: &[f64], units: f64) -> Option<Vec<f64
 
 /// Returns the number of units of a stream at which one more unit reduces the moves by `price`.
 fn units_at_price(live: f64, writes: f64, price: f64) -> f64 {
-    // Let y = 1 - x be the share of a victim's pages that are invalid. Then load = -y / ln(1 - y), W = 1 / y, and the
-    // number of units is live x -ln(1 - y) / y. One more unit saves -dW/dS = (1 / y^2) / (dS/dy).
+    // Let y be the share of a victim's pages that are invalid. The write amplification W is 1 / y, and the number of
+    // units S is live * -ln(1 - y) / y. One more unit saves writes * -dW/dS = writes * (1 / y^2) / (dS/dy).
     let saving = |y: f64| {
         let log = -(1.0 - y).ln();
         let slope = live * ((1.0 / (1.0 - y)) / y - log / (y * y));

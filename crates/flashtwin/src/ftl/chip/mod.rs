@@ -1,5 +1,5 @@
 //! Flash translation layers (FTLs) of one chip: DFTL, which maps pages and caches a part of the map, and BAST, FAST
-//! and FASTER, which map blocks and log pages.
+//! and FASTER, which map whole blocks, and single pages only in their log blocks.
 //!
 //! A layer has no notion of time, and no queues. For each host access it updates its tables immediately, and returns
 //! the flash operations in the order in which the chip must execute them. These include merges, collections, and

@@ -356,8 +356,8 @@ impl Msr {
         }
     }
 
-    /// Returns the block that the reference fills as the `n`-th of a chip in its initial fill. The returned number is
-    /// that of this model, not of the reference.
+    /// Before a run, the reference fills the blocks of a chip in a fixed order. Returns the `n`-th block of this order,
+    /// counted from 0, as this model numbers blocks.
     pub fn fill_order(&self, chip: u32, n: u32) -> u32 {
         let shape = &self.ftl.shape;
         let (plane, bit) = match self.params.plane_mapping {

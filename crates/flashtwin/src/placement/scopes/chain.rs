@@ -4,8 +4,8 @@
 use super::{is_closed, Asked, Scope, Setup, Unit};
 use crate::component::{Component, Settings};
 
-/// The scope `chain`. If a class is above its limit, the scope is the oldest closed unit of the first such class.
-/// Otherwise it is all units of the last class, or of all classes if the scheme sets no limits.
+/// The scope `chain`. If classes with closed units are above their limits, the scope is the oldest closed unit of the
+/// first of these classes. Otherwise it is all units of the last class, or of all classes if the scheme sets no limits.
 #[derive(Clone, Debug)]
 pub(crate) struct Chain {
     /// The only unit of the scope; `None` if the scope is the last class.
