@@ -134,8 +134,11 @@ def estimate(figures: Figures, capacity_bytes: int, found: Dies | None = None) -
         values["buffer"] = buffer
     else:
         values["request"] = _REQUEST_US
-        # Queued reads of one die wait only for the die. Single reads also have the overhead.
-        single_us = (4 << 10) / min(strides.values())
+        # Queued reads of one die wait only for the die. Single reads also have the overhead. The slowest stride
+        # may still use several dies.
+        stride_kib = min(strides, key=strides.__getitem__)
+        dies_in_use = max(1.0, found.dies * found.row_kib / stride_kib)
+        single_us = dies_in_use * (4 << 10) / strides[stride_kib]
         values["overhead"] = (4 << 10) / get("read-size-4k/mb_per_s") - single_us - _REQUEST_US
     values["overhead"] = BY_NAME["overhead"].clip(values["overhead"])
     for name, end in (("read_low", "p20_us"), ("read_mid", "p50_us"), ("read_high", "p80_us")):

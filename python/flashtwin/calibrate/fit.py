@@ -53,6 +53,8 @@ _CACHE_GAIN = 0.8
 _PROMISING = 3.0
 #: Reserves in percent that are tried in addition to the one that yields the measured rate.
 _RESERVES = (6.0, 9.0, 13.0, 18.0, 26.0, 36.0)
+#: Largest number of times that the reserve is chosen, and then suspension and spread.
+_RESERVE_ROUNDS = 3
 #: Values that are tried first for the spread of program times.
 _SPREADS = (1.1, 1.3, 1.5, 1.7)
 
@@ -174,8 +176,9 @@ def fit(
         raise FlashtwinError(f"{steady[0].name}: no results; run this experiment")
     first = choose_reserve(first, target[rate], lambda values: under(steady, _TIMES)(values)[rate])
     beside = [load for load in loads.writes(capacity) if load.name.startswith("beside")]
-    first = _confirm_reserve(first, target, under([*steady, *beside], _TIMES), uncertain)
-    first = _choose_beside(first, target, under(beside, _TIMES), uncertain)
+    first = _confirm_reserve(
+        first, target, under([*steady, *beside], _TIMES), under(beside, _TIMES), uncertain
+    )
     if capacity < drive_bytes:
         target = _without_buffered_fills(target, capacity, first.get("buffer", 0.0))
     if not caches_reads(target):
@@ -314,17 +317,27 @@ def _confirm_reserve(
     values: Values,
     target: Figures,
     measure_steady: Callable[[Values], Figures],
+    measure_beside: Callable[[Values], Figures],
     uncertain: Figures | None = None,
 ) -> Values:
-    """Return the parameters with another reserve if it fits writes, and reads beside them, better.
+    """Return the parameters with the reserve, suspension and program spread that fit steady writes best.
 
-    If an SLC cache limits the rate of writes, the rate is nearly the same over a wide range of reserves.
+    Reads beside the writes are fitted, too. `values` has the reserve that yields the measured rate. If an SLC
+    cache limits the rate, the rate is nearly the same over a wide range of reserves. Without suspension,
+    reads beside writes may fit only with a wrong reserve, so both are chosen in turn.
     """
+    reserves = (values["reserve"], *_RESERVES)
 
     def error(each: Values) -> float:
         return cost(errors(target, measure_steady(each), uncertain))
 
-    return min([values, *({**values, "reserve": percent} for percent in _RESERVES)], key=error)
+    for _ in range(_RESERVE_ROUNDS):
+        before = values
+        values = min([values, *({**values, "reserve": percent} for percent in reserves)], key=error)
+        values = _choose_beside(values, target, measure_beside, uncertain)
+        if values == before:
+            break
+    return values
 
 
 def _choose_beside(
@@ -339,8 +352,9 @@ def _choose_beside(
     cannot find them.
     """
     tried: list[Values] = []
+    rest = {name: value for name, value in values.items() if name != "suspend"}
     for spread in _SPREADS:
-        plain = {**values, "program_spread": spread}
+        plain = {**rest, "program_spread": spread}
         tried += [plain, {**plain, "suspend": _SUSPEND_US}]
 
     def error(each: Values) -> float:
