@@ -11,6 +11,7 @@ mod counters;
 mod ftls;
 mod in_flight;
 mod log;
+mod pauses;
 mod policies;
 mod served;
 mod slot_waits;

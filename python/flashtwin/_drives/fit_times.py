@@ -57,6 +57,8 @@ PARAMETERS: dict[str, tuple[float, bool]] = {
     "controller.request_us": (4.0, False),
     "buffer.background_depth": (4.0, True),
     "buffer.latency_us": (3.0, False),
+    "buffer.pause_us": (1.5, False),
+    "buffer.pause_every_us": (1.5, False),
 }
 #: Largest relative difference between the fits of several seeds if a value is called identified.
 AGREEMENT = 0.10

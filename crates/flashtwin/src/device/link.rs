@@ -17,15 +17,16 @@ use crate::request::{Op, Status};
 use crate::spec;
 use crate::units::Time;
 
-/// Timers of the link, the buffer, the controller and the buffer's policy: indices into [`Pending`].
+/// Timers of the link, the buffer, the controller, the buffer's policy and its pauses: indices into [`Pending`].
 pub(super) const BUS: usize = 0;
 pub(super) const OVERHEAD: usize = 1;
 pub(super) const BUFFER: usize = 2;
 pub(super) const CPU: usize = 3;
 pub(super) const WAY_OUT: usize = 4;
 pub(super) const QUIET: usize = 5;
+pub(super) const PAUSE: usize = 6;
 /// Number of timers.
-const TIMERS: usize = 6;
+const TIMERS: usize = 7;
 
 /// How requests use the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -427,6 +427,7 @@ impl<B: Backend> Device<B> {
             link::OVERHEAD => self.overhead_done(),
             link::CPU => self.controller_done(),
             link::QUIET => self.host_was_quiet(),
+            link::PAUSE => self.pause_ended(),
             _ => self.buffer_done(),
         }
     }

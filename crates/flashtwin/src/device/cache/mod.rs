@@ -34,6 +34,7 @@ mod in_order;
 mod log;
 mod page;
 mod page_state;
+mod pause;
 mod power_cut;
 mod slot_wait;
 mod trim;
@@ -59,6 +60,7 @@ use groups::Group;
 use in_flight::HeldUp;
 pub use log::BufferEvent;
 use page::{Page, Pool, Residency};
+use pause::Pauses;
 pub use power_cut::PowerCut;
 use slot_wait::Ended;
 use waiters::Waiters;
@@ -125,6 +127,8 @@ pub(super) struct Cache {
     background: Option<u32>,
     writing_back: u32,
     write_back_queue: VecDeque<u32>,
+    /// Times at which no program begins.
+    pauses: Option<Box<Pauses>>,
     /// Start of the present wait of write-backs at the limit. `None` if no write-back waits.
     at_limit_since: Option<Time>,
     /// Number of write-backs in flight that were started because a chip was idle.
@@ -156,6 +160,8 @@ impl Cache {
             read_cache_pages: 0,
             evict: EvictMode::Blocking,
             background_depth: 0,
+            pause: Time::ZERO,
+            pause_every: Time::ZERO,
             partial: spec::Partial::Round,
             latency: Time::ZERO,
             write_latency: Time::ZERO,
@@ -206,6 +212,7 @@ impl Cache {
             },
             writing_back: 0,
             write_back_queue: VecDeque::new(),
+            pauses: Pauses::new(b),
             at_limit_since: None,
             active_write_backs: 0,
             chips_move: setup.stride_pages.is_none(),

@@ -4,6 +4,7 @@
 //! page.
 
 use super::page::{Membership, Page, Pool, Program, Residency, Slot, Want};
+use super::pause::Held;
 use super::view::{with_view, View};
 use super::Cache;
 use crate::buffer::{PageId, Policy};
@@ -238,13 +239,16 @@ impl<B: Backend> Device<B> {
             self.drop_want(id);
         }
         let stream = self.cache.room.policy.stream(PageId(id), lpn);
-        self.queue_program(
+        let program = Held {
             lpn,
             cause,
-            Owner::cached_page(id),
+            owner: Owner::cached_page(id),
             stream,
-            want.writes_cached(),
-        );
+            fua: want.writes_cached(),
+        };
+        if !self.is_held(program) {
+            self.queue_program(lpn, cause, program.owner, stream, program.fua);
+        }
     }
 
     /// Cancels all reasons to program the page, except its eviction.

@@ -45,6 +45,7 @@ pub(super) fn check(spec: &DeviceSpec, v: &Values, report: &mut dyn FnMut(&str, 
         if capacity(spec, bytes, report) {
             windows(buffer, report);
         }
+        pauses(buffer, report);
     }
 }
 
@@ -456,6 +457,18 @@ fn windows(buffer: &Buffer, report: &mut dyn FnMut(&str, String)) {
             Kind::Beyond => at_most(&key, pages(), BEYOND_MAX, &beyond),
             _ => {}
         }
+    }
+}
+
+/// Checks that a time passes between two pauses, and that their distance is 0 if they have no length.
+fn pauses(buffer: &Buffer, report: &mut dyn FnMut(&str, String)) {
+    let (pause, every) = (buffer.pause, buffer.pause_every);
+    let (pause_key, every_key) = (Buffer::pause.name(), Buffer::pause_every.name());
+    if pause > Time::ZERO && every <= pause {
+        report(every_key, format!("must be more than {pause_key}"));
+    }
+    if pause == Time::ZERO && every > Time::ZERO {
+        report(every_key, format!("has no effect with {pause_key} = 0"));
     }
 }
 
