@@ -16,7 +16,7 @@ import pytest
 import flashtwin
 from browser import look
 from flashtwin import FlashtwinError, _core
-from flashtwin._drives import Cell
+from flashtwin._drives import Cell, fit_times
 from flashtwin._drives.fits import fits
 from flashtwin._drives.loads import CapacityShare, ProbeBesideWrites, RandomReads, Rewrite, SequentialPass
 from flashtwin._drives.page import write_html
@@ -565,6 +565,23 @@ def test_a_fit_finds_the_times_of_a_hidden_device(fitted, capsys):
     assert spec.name == "twin"
     assert "read_us = " in (folder / "twin.toml").read_text()
     assert "held out" in (folder / "twin.html").read_text()
+
+
+def test_an_interrupted_fit_writes_the_best_device(fitted, capsys, monkeypatch):
+    table, device, folder = fitted
+    costs = fit_times._Search._costs
+
+    def interrupted_later(search, points):
+        if len(points) > 1:
+            raise KeyboardInterrupt
+        return costs(search, points)
+
+    monkeypatch.setattr(fit_times._Search, "_costs", interrupted_later)
+    words = ["calibrate", "fit", "--table", str(table), "--drive", "a0", "--device", str(device)]
+    assert main([*words, "-o", str(folder / "part.toml")]) == 130
+    shown = capsys.readouterr()
+    assert "interrupted: the device file has the best values so far" in shown.err
+    assert flashtwin.device(folder / "part.toml").name == "part"
 
 
 @pytest.mark.parametrize(
