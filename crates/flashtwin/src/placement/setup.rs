@@ -57,7 +57,8 @@ pub struct Setup {
     pub scope: Chosen,
     /// Collection begins when at most this number of units of a group is free.
     pub low: u32,
-    /// Collections begin early when at most this number of units of a group is free. It is at least `low`.
+    /// Collections may begin early when at most this number of units of a group is free. A number below `low` counts as
+    /// `low`.
     pub early: u32,
     /// Share of a unit's pages that an early collection must gain at least, in percent.
     pub least_gain_percent: f64,
