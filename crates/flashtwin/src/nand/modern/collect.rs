@@ -63,8 +63,8 @@ impl Run {
         }
     }
 
-    /// Whether the collection keeps pace with the host (D-170). The collection gains free pages, of which the host may
-    /// use a fraction smaller than the fraction of the moves that the collection has made.
+    /// Whether the collection keeps pace with the host (D-170): the fraction of the gained pages that the host has used
+    /// is below the fraction of the moves that the collection has made.
     fn keeps_pace(&self, pages_per_block: u32) -> bool {
         let gains = u64::from(pages_per_block.saturating_sub(self.live));
         u64::from(self.passed) * u64::from(self.live) < u64::from(self.moved) * gains
