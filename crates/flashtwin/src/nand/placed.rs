@@ -330,7 +330,7 @@ impl Nand {
         }
     }
 
-    /// Returns the number of pages that [`Nand::fill_steady`] writes; `None` with the page map.
+    /// Returns the number of pages that [`Nand::fill_steady`] writes at random, at most; `None` with the page map.
     pub fn steady_pages(&self) -> Option<u64> {
         match self.placed() {
             Placed::Map(_) => None,
