@@ -1,11 +1,11 @@
 //! Simulates members ahead of the array, each independently of the others, so that a driver can use several threads.
 //!
 //! In some arrays, no member affects which requests another member receives, or when. Such an array has striping
-//! without redundancy, no coordinator, no buffer, and no link or processor of its own. The requests to all members
-//! then follow from the array's requests alone. If the array's requests are known in advance, each member immediately
-//! receives its parts (*pieces*) of all of them. Each member simulates its pieces up to the last arrival, as a
-//! separate task, and records its responses with their instants. Afterwards the array processes the same requests one
-//! by one, as it does otherwise. Where it would wait for a member, it uses the recorded response:
+//! without redundancy, and no coordinator or buffer of its own. The requests to all members then follow from the
+//! array's requests alone. If the array's requests are known in advance, each member immediately receives its parts
+//! (*pieces*) of all of them. Each member simulates its pieces up to the last arrival, as a separate task, and records
+//! its responses with their instants. Afterwards the array processes the requests one by one, as without this module.
+//! Where it would wait for a member, it uses the recorded response:
 //! ```text
 //! requests --split--> member 0: pieces --task 1--> results --.
 //!          `--------> member 1: pieces --task 2--> results --+--> the array, request by request

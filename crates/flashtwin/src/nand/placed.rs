@@ -289,7 +289,7 @@ impl Nand {
         }
     }
 
-    /// Counters of the translation layers; `None` with the page map.
+    /// Returns the counters of the translation layers; `None` if the chips have no translation layers.
     pub fn ftl_counters(&self) -> Option<Counters> {
         match self.placed() {
             Placed::Map(_) | Placed::Units(_) => None,

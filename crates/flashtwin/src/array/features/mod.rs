@@ -47,13 +47,13 @@ impl<const KIND: u8> Features for Plain<KIND> {
 pub(crate) struct Copy(pub u8);
 
 impl Copy {
-    /// The copy for [`Every`] array.
+    /// The copy for arrays with any features ([`Every`]).
     pub const EVERY: Copy = Copy(0);
 
-    /// The copy for [`Plain`] arrays with flash of any kind.
+    /// The copy for plain arrays ([`Plain`]) with flash of any kind.
     const ANY_FLASH: Copy = Copy::plain(0);
 
-    /// Returns the copy for [`Plain`] arrays with flash of this kind.
+    /// Returns the copy for plain arrays ([`Plain`]) with flash of this kind.
     pub const fn plain(kind: u8) -> Copy {
         Copy(kind + 1)
     }

@@ -368,7 +368,7 @@ impl Layered {
         sum
     }
 
-    /// Counters of the translation layers since the last reset of the statistics.
+    /// Returns the counters of the translation layers since the last reset of the statistics.
     pub fn counters(&self) -> Counters {
         self.counted() - self.counted_before
     }

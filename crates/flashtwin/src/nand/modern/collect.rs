@@ -118,7 +118,7 @@ impl Modern {
             || self.map.in_pages && self.free_of(die) <= self.map.ftl.low()
     }
 
-    /// Begins to collect a block of the die, if there is room for its live pages.
+    /// Begins to collect a block of the die if that gains room ([`gc::worth_collecting`]). Returns whether it did.
     fn begin_collection(&mut self, die: usize, bit: u32, valid: u32, now: Time) -> bool {
         let pool = die as u32;
         if !gc::worth_collecting(&self.map.ftl, pool, valid) {

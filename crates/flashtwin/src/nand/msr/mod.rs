@@ -225,7 +225,7 @@ impl Msr {
         }
     }
 
-    /// Whether an operation waits for the chip, or the chip may clean.
+    /// Whether an operation waits for the chip, or the chip may clean although none waits.
     #[inline(always)]
     fn has_work(&self, chip: usize) -> bool {
         let waits = !self.chips[chip].queue.is_empty();

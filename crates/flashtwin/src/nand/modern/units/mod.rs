@@ -3,10 +3,10 @@
 //! A host page gets its place in flash when its program is queued, in the order in which programs are queued (P-2). The
 //! map has the place from then on, although the die programs the page later.
 //!
-//! A group has no room for a page in two cases: while it collects, unless writes may pass, or if it has no unit for the
-//! page's class. The page then waits in the group behind other pages of its class (`write`). Each group collects one
-//! unit at a time, independently of the other groups (`collect`). [`Placed`] makes all placement decisions, both in
-//! simulated time and without time.
+//! A page waits in its group, behind other pages of its class, in two cases: while the group collects and writes may
+//! not pass, or if no unit can be collected before programs end (`write`). If the group has no unit for the class of
+//! the page, the page goes to another group. Each group collects one unit at a time, independently of the other groups
+//! (`collect`). [`Placed`] makes all placement decisions, both in simulated time and without time.
 
 mod collect;
 mod stripes;
