@@ -146,9 +146,9 @@ impl PageMap {
         self.prefetch_next_block(self.pool_of(block));
     }
 
-    /// Moves all live pages of `block`, in page order, to the frontiers of `pool`, which must have room for them.
-    /// Calls `moved` for each destination block, with the number of pages moved there and whether that block was
-    /// sealed. Prefetches all map entries before it changes the first one.
+    /// Moves all live pages of `block`, in page order, to the open blocks of `pool`, which must have room for them.
+    /// Calls `moved` after each run of pages to one block, with this block, the number of pages of the run, and whether
+    /// the block was sealed. Prefetches all map entries before it changes the first one.
     pub fn relocate(
         &mut self,
         block: u32,

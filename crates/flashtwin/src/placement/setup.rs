@@ -93,7 +93,7 @@ pub(super) struct Parts {
 }
 
 impl Setup {
-    /// Creates the scheme and the scope, and checks that every load finds room.
+    /// Checks the sizes, and creates the scheme and the scope.
     pub(super) fn parts(&self) -> Result<Parts, SetupError> {
         self.check_sizes()?;
         let device = self.device();

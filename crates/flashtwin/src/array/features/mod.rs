@@ -1,10 +1,10 @@
 //! Optional features of an array, and copies of the code without them.
 //!
 //! The code of an array is written once and compiled several times: for every array, and for *plain* arrays
-//! ([`Io::copy`]). In a plain array, all members are present and respond immediately, and the only state of members
-//! to watch is whether they are in GC. There are three plain copies of the code: one for any kind of flash, and one
-//! for each of the two most frequent kinds. The code tests the constants of [`Features`], so that the compiler omits
-//! from a copy what a plain array does not need. [`with_features`] chooses the copy at each entry.
+//! ([`Io::copy`]). In a plain array, all members are present, no response of a member is delayed, and the only state of
+//! members to watch is whether they are in GC. There are three plain copies of the code: one for any kind of flash, and
+//! one for each of the two most frequent kinds. The code tests the constants of [`Features`], so that the compiler
+//! omits from a copy what a plain array does not need. [`with_features`] chooses the copy at each entry.
 //!
 //! [`Io::copy`]: super::io::Io::copy
 
