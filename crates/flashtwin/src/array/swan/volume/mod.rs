@@ -189,7 +189,7 @@ impl Volume {
         (members, number * self.shape.pages)
     }
 
-    /// Returns the first member of the place's group, the page stripe, and the place within the stripe.
+    /// Returns the first member of the place's group, the page stripe, and the data place within the stripe.
     fn stripe_of(&self, place: u32) -> (usize, Stripe, u32) {
         let (segment, k) = self.by_data.div_rem(place);
         let (stripe, within) = self.by_stripe.div_rem(k);
