@@ -1,11 +1,11 @@
 //! Simulates members ahead of the array, each independently of the others, so that a driver can use several threads.
 //!
 //! In some arrays, no member affects which requests another member receives, or when. Such an array has striping
-//! without redundancy, no coordinator, no buffer, and no link or processor of its own. The requests to all members
-//! then follow from the array's requests alone. If the array's requests are known in advance, each member immediately
-//! receives its parts (*pieces*) of all of them. Each member simulates its pieces up to the last arrival, as a
-//! separate task, and records its responses with their instants. Afterwards the array processes the same requests one
-//! by one, as it does otherwise. Where it would wait for a member, it uses the recorded response:
+//! without redundancy, no coordinator, and a front end that takes no time and has no buffer. The requests to all
+//! members then follow from the array's requests alone. If the array's requests are known in advance, each member
+//! immediately receives its parts (*pieces*) of all of them. Each member simulates its pieces up to the last arrival,
+//! as a separate task, and records its responses with their instants. Afterwards the array processes the requests one
+//! by one, as without this module. Where it would wait for a member, it uses the recorded response:
 //! ```text
 //! requests --split--> member 0: pieces --task 1--> results --.
 //!          `--------> member 1: pieces --task 2--> results --+--> the array, request by request
@@ -27,8 +27,9 @@ impl Array {
     /// submit each request exactly at its `arrival`, before it advances the device beyond the last arrival. `last`
     /// states that no other request follows until all of `requests` have completed.
     ///
-    /// Does nothing and returns false if members depend on each other, or if a request does not consist of whole
-    /// pages. Before other requests are submitted, [`Array::resume_serial`] must be called.
+    /// Does nothing and returns false if members depend on each other or are missing, if a request does not consist of
+    /// whole pages, if the array is logged, or if other operations are in flight. Before other requests are submitted,
+    /// [`Array::resume_serial`] must be called.
     pub fn run_ahead(&mut self, requests: &[Request], last: bool, executor: &dyn Executor) -> bool {
         let page_bytes = u64::from(self.spec().page_bytes());
         let cannot = |r: &Request| {
@@ -80,8 +81,8 @@ impl Array {
 }
 
 impl Raid {
-    /// Whether members are independent, and no operation is in flight that was not simulated ahead. `at_rest` returns
-    /// whether the front end has no operation in flight.
+    /// Whether members are independent and complete, the array is not logged, and no operation is in flight that was
+    /// not simulated ahead. `at_rest` returns whether the front end has no operation in flight.
     fn may_run_ahead(&self, at_rest: impl FnOnce() -> bool) -> bool {
         let io = &self.io;
         self.independent

@@ -191,9 +191,9 @@ impl Raid {
     }
 
     /// Continues, with the other members, the operations that were in flight on the failed member. Operations of the
-    /// host are first, in the order in which they were sent. Jobs follow, by number. In the order in which they were
-    /// sent, the result would depend on the log: a single page of a job has a request record, and so a place in that
-    /// order, only if the array is logged.
+    /// host are first, in the order in which they were sent. Jobs follow, by number. If jobs also followed the order of
+    /// sending, the result would depend on the log: only in an array that is logged does a single page of a job have a
+    /// request record, and so a position in that order.
     fn replan(&mut self, member: usize, clock: &mut Clock) {
         self.io.watch.coordinator.set_ordered(member, false);
         self.io.look_at(member, clock);

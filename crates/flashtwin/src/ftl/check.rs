@@ -12,14 +12,14 @@ const LANES: usize = 8;
 /// starting a thread takes far less.
 const ON_TWO_THREADS: usize = 1 << 20;
 
-/// Number of mapped pages, and the sum of [`sum_pairs`] over them.
+/// Number of pairs of a logical page and its flash page, and [`sum_pairs`] over these pairs.
 #[derive(Clone, Copy, Default)]
 struct Pairs {
     count: u64,
     sum: u64,
 }
 
-/// All values of a byte, each expanded to one mask per bit.
+/// For each value of a byte, a mask for each bit. The mask has all bits set if the bit is set.
 static MASKS: [[u32; LANES]; 256] = {
     let mut masks = [[0; LANES]; 256];
     let mut i = 0;
@@ -34,10 +34,10 @@ static MASKS: [[u32; LANES]; 256] = {
     masks
 };
 
-/// Sums the products of hashed logical and flash page numbers, over the pairs whose `mask` has all bits set. If the
-/// map and its inverse have equal sums, they agree. To follow each page from one table to the other would cost a
-/// cache miss per page, which would be most of the time of loading a state. Since products are summed, exchanging two
-/// pages changes the sum.
+/// Sums the products of hashed logical and flash page numbers, over the pairs whose `mask` has all bits set. If the map
+/// and its inverse disagree, their sums almost certainly differ. Since products are summed, exchanging two pages
+/// changes the sum. To follow each page from one table to the other would cost a cache miss per page, which would be
+/// most of the time of loading a state.
 #[inline(always)]
 fn sum_pairs(lpns: [u32; LANES], ppns: [u32; LANES], mask: [u32; LANES]) -> u64 {
     let mut sum = 0u64;
@@ -128,8 +128,9 @@ impl PageMap {
         })
     }
 
-    /// Returns the number of live flash pages according to the live bits, and the sum of their pairs according to the
-    /// inverse map. Fails if the tally of a block differs from the number of its live bits.
+    /// Returns the number of live flash pages according to the live bits, and the sum of their pairs (logical page,
+    /// flash page) according to the inverse map. Fails if the tally of a block differs from the number of its live
+    /// bits.
     #[inline(always)]
     fn live_pages(&self) -> Result<Pairs, String> {
         let mut live = Pairs::default();
@@ -145,8 +146,8 @@ impl PageMap {
         Ok(live)
     }
 
-    /// Returns the number of mapped pages, and the sum of their pairs according to the map. Also returns the largest
-    /// flash page in the map.
+    /// Returns the number of mapped pages, and the sum of their pairs (logical page, flash page) according to the map.
+    /// Also returns the largest flash page in the map.
     #[inline(always)]
     fn mapped_pages(&self) -> (Pairs, u32) {
         let mut mapped = Pairs::default();

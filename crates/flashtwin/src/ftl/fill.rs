@@ -16,9 +16,9 @@ impl PageMap {
         Lpn((i / stride * self.shape.chips + chip) * stride + i % stride)
     }
 
-    /// Writes every logical page once in ascending order. The reference starts in this state. `order(chip, n)` is the
-    /// n-th block that is filled in a chip. With `keep_last_open`, the last filled block of each chip is never
-    /// collected (quirk Q5).
+    /// Writes every logical page once in ascending order. The reference (DiskSim with Microsoft's SSD extension) starts
+    /// in this state. `order(chip, n)` is the n-th block that is filled in a chip. With `keep_last_open`, the last
+    /// filled block of each chip is never collected (quirk Q5).
     pub fn fill_sequential(&mut self, keep_last_open: bool, order: impl Fn(u32, u32) -> u32) {
         let s = self.shape;
         let (pools, chip_blocks) = (
@@ -65,9 +65,9 @@ impl PageMap {
         self.recount();
     }
 
-    /// Copies the state of the only chip of `worn` to `chip`. Logical page i of `worn` becomes logical page (i *
-    /// factor + shift) mod n of the chip, where n is the number of logical pages of a chip. `factor` and n must have
-    /// no common divisor.
+    /// Copies the state of the only chip of `worn` to `chip`. Logical page i of `worn` becomes logical page (i * factor
+    /// + shift) mod n of the chip, where n is the number of logical pages of a chip. `factor` and n must have no common
+    /// divisor. Must be called once for each chip, in ascending order.
     pub fn stamp(&mut self, chip: u32, worn: &PageMap, factor: u32, shift: u32) {
         let s = self.shape;
         let blocks = (s.planes_per_chip * s.blocks_per_plane) as usize;

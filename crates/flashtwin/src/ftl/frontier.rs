@@ -41,7 +41,8 @@ pub(super) struct Frontier {
     pub next_page: u32,
 }
 
-/// The pools with the most room among the pools of one chip.
+/// The pools with the most room among the pools of one chip. The room of a pool is the number of pages that can be
+/// written to it (see `PageMap::room`).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Roomiest {
     /// The pools of the chip with the most room, as bits; 0 if they are not known.

@@ -9,7 +9,8 @@ pub(crate) struct Levelling {
     pub least_worn_first: bool,
     /// A block is collected if its number of erases is below the mean of its pool by at least this number.
     pub erases_behind: Option<u32>,
-    /// Parameters of the reference's wear levelling, in which worn victims are skipped or receive the coldest data.
+    /// Parameters of the wear levelling of the reference (DiskSim with Microsoft's SSD extension), in which worn
+    /// victims are skipped or receive the coldest data.
     pub wear_aware: Option<WearAware>,
 }
 

@@ -5,7 +5,8 @@
 //! in the processor's cache. A move by GC causes one cache miss, for the map entry; [`PageMap::prefetch`] hides it.
 //!
 //! Blocks are numbered plane by plane. A pool is a plane or a whole chip, so all blocks of a pool have consecutive
-//! numbers. The reference's own block numbers exist only in its event logs ([`crate::nand`]).
+//! numbers. The reference (DiskSim with Microsoft's SSD extension) numbers blocks differently; its numbers are used
+//! only in event logs ([`crate::nand`]).
 //!
 //! This file has the arrays and lookups. The module `write` changes the locations of pages, `pools` opens and erases
 //! blocks, and `check` compares the arrays with each other.
@@ -81,8 +82,8 @@ pub(crate) struct PageMap {
     /// For each pool, the frontier of hot pages; empty with one stream.
     pub(super) hot: Vec<Frontier>,
     /// Room of each pool: the number of pages that can be written until the pool's free blocks are used up. As in the
-    /// reference, this is (free + 1) x pages per block - next page, plus the free pages of the hot block. The rooms
-    /// of all pools are adjacent in memory, so that they are compared together.
+    /// reference, this is (free blocks + 1) * pages per block - next page, plus the free pages of the hot block. The
+    /// rooms of all pools are adjacent in memory, so that they are compared together.
     pub(super) room: TrustedTable<i32>,
     /// For each chip, its pools with the most room.
     pub(super) roomiest: TrustedTable<Roomiest>,
@@ -99,8 +100,8 @@ pub(crate) struct PageMap {
     /// One bit per block: whether it was opened as a hot block. Empty if no move of a page depends on how a block was
     /// opened.
     pub(super) hot_blocks: Vec<u64>,
-    /// Copy of the buffer policy's filter, updated by the same writes, since the flash cannot call the policy. `None`
-    /// if no move of a page depends on the filter.
+    /// Copy of the buffer policy's filter of hot pages, since the flash cannot call the policy. The same writes update
+    /// both. `None` if no move of a page depends on the filter.
     pub(super) classes: Option<Box<Filter>>,
     /// The superblocks; `None` if the device collects single blocks.
     pub(super) sets: Option<Sets>,
@@ -116,8 +117,8 @@ pub(crate) struct PageMap {
     pub(super) moving: TrustedTable<u32>,
     /// Low watermark: a pool with at most this many free blocks is needy.
     pub(super) low: u32,
-    /// A pool has some number of free blocks directly after it took one. This is the least such number of all pools
-    /// since the last call of [`PageMap::take_lowest`].
+    /// Smallest number of free blocks that any pool had directly after it took a block, since the last call of
+    /// [`PageMap::take_lowest`].
     pub(super) lowest: u32,
     /// Number of needy pools of each chip.
     pub(super) needy: TrustedTable<u16>,

@@ -13,7 +13,7 @@ use super::page::{PageMap, NOT_SEALED};
 
 /// Stands for "no block": the die has not opened its block yet, or the block has been erased.
 const NONE: u32 = u32::MAX;
-/// Largest number by which the blocks that one die has opened may exceed those of another die.
+/// Maximum difference between the numbers of blocks that two dies have opened.
 pub(crate) const LEAD_MAX: u32 = 2;
 
 /// The blocks of each superblock.
@@ -77,8 +77,8 @@ impl PageMap {
         self.sets.is_some()
     }
 
-    /// Returns the superblock to collect, among those whose blocks are all full: the one with the fewest live pages;
-    /// of equals, the one opened first. Also returns its number of live pages, and the number of pages that its
+    /// Returns the superblock to collect: the one with the fewest live pages; of equals, the one opened first. All
+    /// blocks of the superblock must be full. Also returns its number of live pages, and the number of pages that its
     /// collection frees. `None` if no superblock may be collected.
     pub fn victim_set(&self) -> Option<(u32, u32, u32)> {
         let sets = self.sets.as_ref()?;
@@ -140,8 +140,8 @@ impl PageMap {
         self.pool(die).next_page == self.shape.data_pages
     }
 
-    /// Whether this die is ahead of another die: the other die has not yet opened its block of the superblock whose
-    /// block this die opened last. With `never`, this counts only if the other die cannot open a block, because it
+    /// Whether this die is ahead of another die: the other die has not yet opened its block of the superblock to which
+    /// this die's open block belongs. With `never`, this counts only if the other die cannot open a block, because it
     /// has neither a free block nor a free page.
     pub fn is_ahead(&self, die: u32, never: bool) -> bool {
         let seq = self.pool(die).active_seq;

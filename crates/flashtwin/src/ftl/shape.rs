@@ -30,8 +30,8 @@ pub(crate) struct Shape {
     /// A block is collected if its number of erases is below the mean of its pool by at least this number, however
     /// many live pages it has.
     pub erases_behind: Option<u32>,
-    /// Correction of the number of free blocks. Without copy-back, the reference's number is one too high at the
-    /// start (quirk Q6).
+    /// Correction of the number of free blocks. Without copy-back, the number of the reference (DiskSim with
+    /// Microsoft's SSD extension) is one too high at the start (quirk Q6).
     pub free_count_bias: u32,
     /// Number of write streams, each with an open block in every pool: 1, or 2 if hot and cold pages are written
     /// separately.

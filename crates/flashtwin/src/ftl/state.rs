@@ -151,7 +151,7 @@ impl PageMap {
     }
 
     /// Replaces the contents of this map by a saved state. Both must have the same specification, except for the
-    /// streams.
+    /// streams. After an error, the map must not be used any more.
     pub fn load(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
         read_u32(input, &mut self.map)?;
         read_u32(input, &mut self.reverse)?;
@@ -228,7 +228,7 @@ impl PageMap {
         Ok(())
     }
 
-    /// Reads the list of blocks in SLC mode. If the state ends before the list, no block is in SLC mode.
+    /// Reads the list of blocks in SLC mode, which the state must have. Does nothing if this device has no SLC cache.
     fn load_slc(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
         if self.slc_bits.is_empty() {
             return Ok(());
@@ -257,7 +257,7 @@ impl PageMap {
     }
 }
 
-/// Reads the remaining bytes as the hot frontiers of `pools` pools; `None` if there are no bytes.
+/// Reads the hot frontiers of `pools` pools; `None` if the state ends before them.
 fn read_hot(input: &mut dyn Read, pools: usize) -> Result<Option<Vec<Frontier>>, StateError> {
     let mut bytes = Vec::new();
     let length = pools * 2 * size_of::<u32>();

@@ -2,11 +2,11 @@
 //! in order, and collected and erased as a whole.
 //!
 //! A unit is one superblock, or several. Its pages are numbered in the order in which they are assigned. The flash
-//! pages of all units are numbered consecutively: page k of unit u is flash page u x P + k, with P pages per unit. A
-//! host write accesses the map entry of its page, the live word of the old copy, the record of the old copy's unit,
-//! and the frontier. The frontier is in the processor's cache. A move accesses the map entry, which
-//! [`Units::prefetch_moves`] prefetches. The tables need 4 bytes of memory per logical page, and 4.125 bytes per
-//! flash page.
+//! pages of all units are numbered consecutively: page k of unit u is flash page u * P + k, where P is the number of
+//! pages per unit. A host write accesses the map entry of its page, the live word of the old copy, the record of the
+//! old copy's unit, and the frontier. The frontier is in the processor's cache. A move accesses the map entry, which
+//! [`Units::prefetch_moves`] prefetches. The tables need 4 bytes of memory per logical page, and 4.125 bytes per flash
+//! page.
 //!
 //! This file has the tables, and the steps that change them. [`crate::placement`] chooses the owner of a unit, and
 //! the unit to collect.
@@ -70,7 +70,7 @@ pub(crate) struct Unit {
     /// Number of assigned pages whose programs have not ended; always 0 without time.
     pub awaited: u32,
     pub erases: u32,
-    /// Host clock when the unit was opened.
+    /// Host clock (number of pages that the host has written) when the unit was opened.
     pub opened_at: u64,
     /// Host clock when a page of the unit last became invalid. If no page has, host clock when the unit was opened.
     pub last_death: u64,

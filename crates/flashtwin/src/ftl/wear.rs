@@ -39,10 +39,10 @@ impl PageMap {
             .min_by_key(|&bit| erases(bit))
     }
 
-    /// Returns the block that wear levelling collects: among the blocks that may be collected, the one with the
-    /// fewest erases. Returns `None` if its number of erases is not far enough below the mean of the pool. When the
-    /// block is collected, its data move elsewhere, and it is the next block to be written. This is the simplest form
-    /// of the method of Chang, ACM SAC 2007.
+    /// Returns the block that wear levelling collects: among the blocks that may be collected, the one with the fewest
+    /// erases. Returns `None` if its number of erases is not far enough below the mean of the pool. When the block is
+    /// collected, its data move elsewhere, and the block is the next one to be written. This is the simplest form of
+    /// the method of Chang, ACM SAC 2007.
     pub fn left_behind(&self, pool: u32) -> Option<u32> {
         let behind = self.shape.erases_behind?;
         let first = pool * self.shape.blocks_per_pool;

@@ -1,4 +1,4 @@
-//! The reference's wear levelling: cleaning policy 3 of the SSD extension (D-99).
+//! The wear levelling of the reference (DiskSim with Microsoft's SSD extension): its cleaning policy 3 (D-99).
 //!
 //! The life of a block is the number of erases that it still survives. If the victim that greedy chooses has little
 //! life left, one of two methods applies:
@@ -35,7 +35,7 @@ impl PageMap {
         u128::from(self.life(block) * n) * 10_000 < u128::from(sum) * u128::from(share)
     }
 
-    /// Draws whether a victim is skipped. The probability is 1 - life / (mean life x share), and 0 if this value is
+    /// Draws whether a victim is skipped. The probability is 1 - life / (mean life * share), and 0 if this value is
     /// negative.
     fn is_passed_over(&self, block: u32, (sum, n): (u64, u64), share: u32, rng: &mut Rng) -> bool {
         if !self.is_below(block, (sum, n), share) {
@@ -97,9 +97,9 @@ impl PageMap {
         });
     }
 
-    /// Returns the coldest block of a pool, other than `but`. This is the block erased the longest ago, among those
-    /// that may be collected and have live pages; of equals, the first. The block opened last is excluded even if it
-    /// is full, as if it were still open.
+    /// Returns the coldest block of a pool, other than block `but`. This is the block erased the longest ago, among
+    /// those that may be collected and have live pages; of equals, the first. The block opened last is excluded even if
+    /// it is full, as if it were still open.
     fn coldest(&self, pool: u32, but: u32) -> Option<u32> {
         let first = pool * self.shape.blocks_per_pool;
         let holds = |&bit: &u32| {

@@ -8,8 +8,8 @@ use crate::units::Stream;
 use crate::units::{Lpn, Ppn};
 
 impl PageMap {
-    /// Writes `lpn` at the frontier of `pool` whose stream [`PageMap::make_room`] returned, and invalidates the old
-    /// copy of `lpn`. Returns true if this page fills the block, which is then sealed.
+    /// Writes `lpn` to the open block of `pool` for `stream`, and invalidates the old copy of `lpn`. `stream` must be
+    /// the result of [`PageMap::make_room`]. Returns true if this page fills the open block, which is then sealed.
     #[inline(always)]
     pub fn append(&mut self, pool: u32, stream: Stream, lpn: Lpn) -> bool {
         let old = self.map[lpn.0 as usize];
@@ -21,9 +21,9 @@ impl PageMap {
         self.place(pool, stream, lpn)
     }
 
-    /// Moves the live page `page` of `block` to the frontier of its pool whose stream [`PageMap::make_room`]
-    /// returned. Returns true if this page fills the frontier's block, which is then sealed. Does not read the map
-    /// entry of the moved page: the entry is known to be the old location, and is seldom in the processor's cache.
+    /// Moves the live page `page` of `block` to the open block of `pool` for `stream`. `stream` must be the result of
+    /// [`PageMap::make_room`]. Returns true if this page fills the open block, which is then sealed. Does not read the
+    /// map entry of the moved page: the entry is known to be the old location, and is seldom in the processor's cache.
     #[inline(always)]
     pub fn move_page(&mut self, block: u32, page: u32, pool: u32, stream: Stream) -> bool {
         let ppn = block * self.shape.pages_per_block + page;
@@ -36,10 +36,10 @@ impl PageMap {
         self.place(pool, stream, Lpn(lpn))
     }
 
-    /// Moves the first live page of `block` to the cold frontier of its pool, as [`PageMap::move_page`] does. The
-    /// pool must be the only one of its chip, and no page before `from` may be live. Returns the moved page, and
-    /// whether it filled the frontier's block, which is then sealed. If the word at `from` has no live page, or if
-    /// the frontier has no room, changes nothing and returns `None`.
+    /// Moves the first live page of `block` to the cold open block of `pool`, as [`PageMap::move_page`] does. The pool
+    /// must be the only one of its chip, and no page before `from` may be live. Returns the moved page, and whether it
+    /// filled the open block, which is then sealed. If the word at `from` has no live page, or if the open block has no
+    /// room, changes nothing and returns `None`.
     #[inline(always)]
     pub fn move_first(&mut self, block: u32, from: LiveFrom, pool: u32) -> Option<(Ppn, bool)> {
         debug_assert_eq!(self.shape.pools_per_chip, 1);
@@ -64,7 +64,8 @@ impl PageMap {
         Some((old, left == 1))
     }
 
-    /// Maps `lpn` to the next page of a frontier. The caller must have invalidated the old copy.
+    /// Maps `lpn` to the next page of the open block of `pool` for `stream`. The caller must have invalidated the old
+    /// copy.
     #[inline(always)]
     fn place(&mut self, pool: u32, stream: Stream, lpn: Lpn) -> bool {
         let (active, page) = self.advance(pool, stream, 1);
@@ -145,9 +146,9 @@ impl PageMap {
         self.prefetch_next_block(self.pool_of(block));
     }
 
-    /// Moves all live pages of `block`, in page order, to the frontiers of `pool`, which must have room for them.
-    /// Calls `moved` for each destination block, with the number of pages moved there and whether that block was
-    /// sealed. Prefetches all map entries before it changes the first one.
+    /// Moves all live pages of `block`, in page order, to the open blocks of `pool`, which must have room for them.
+    /// Calls `moved` after each run of pages to one block, with this block, the number of pages of the run, and whether
+    /// the block was sealed. Prefetches all map entries before it changes the first one.
     pub fn relocate(
         &mut self,
         block: u32,

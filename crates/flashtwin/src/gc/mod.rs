@@ -13,8 +13,8 @@ use crate::ftl::PageMap;
 /// Whether a collection gains room. This requires that `pool` has room for the `valid` live pages of the victim, and
 /// that some block has an invalid page.
 ///
-/// The reference does not check for an invalid page. If there is none, it collects without gaining room, and never
-/// ends.
+/// The reference (DiskSim with Microsoft's SSD extension) does not check for an invalid page. If there is none, it
+/// collects without gaining room, and never ends.
 pub(crate) fn worth_collecting(ftl: &PageMap, pool: u32, valid: u32) -> bool {
     let data_pages = ftl.shape.data_pages;
     let p = ftl.pool(pool);

@@ -77,7 +77,7 @@ fn by_hand() {
         (windowed("7"), 0, 0),
         (windowed("13"), 1, 1),
         (windowed("50"), 1, 3),
-        // Values of age x (8 - live) / live for blocks 0 to 3: 3 x 3/5, 2 x 6/2, 1 x 1/7, 0.
+        // Values of age * (8 - live) / live for blocks 0 to 3: 3 * 3/5, 2 * 6/2, 1 * 1/7, 0.
         (("cost-benefit", None), 1, 1),
         // Values of live / (8 - live) / (age + 1) for blocks 0 to 3: 5/3/4, 2/6/3, 7/1/2, 2/6/1.
         (("cost-age-time", None), 1, 1),
@@ -87,7 +87,7 @@ fn by_hand() {
     }
 }
 
-/// Block 1 was erased twice before. It has the same cost as block 3, which was never erased: 2/6 x 3/3 and 2/6 x 1/1.
+/// Block 1 was erased twice before. It has the same cost as block 3, which was never erased: 2/6 * 3/3 and 2/6 * 1/1.
 #[test]
 fn cost_age_time_counts_erases() {
     let mut map = four_blocks();

@@ -142,7 +142,7 @@ pub(crate) struct Parts<'a> {
     /// Time before the page accesses, in the submission queue. It is zero unless all parts are set.
     pub submission: Time,
     pub controller: Time,
-    /// Parts of the time between arrival and completion. They lack `link`, and the time before the page accesses.
+    /// Parts of the time between arrival and completion, without `link` and without the time before the page accesses.
     pub between: &'a Breakdown,
     /// Parts of `between` that have been set.
     pub set: PartsSet,

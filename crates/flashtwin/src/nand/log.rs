@@ -2,8 +2,8 @@
 //! drawn from it.
 //!
 //! A *place* is a resource that executes one operation at a time. An operation that occupies a place has two entries:
-//! its beginning and its end. A back end that knows both instants at dispatch may log both in advance. A back end may
-//! also log the beginning after its instant. The entries of one place are always in order of time.
+//! its beginning and its end. A back end that knows both instants at dispatch may log both in advance. The beginning
+//! may also be logged later than its instant. The entries of one place are always in order of time.
 
 use super::Cause;
 use crate::units::{Lpn, Time};

@@ -235,7 +235,7 @@ pub struct FlashStats {
     /// GC actions: how often a chip began GC.
     pub gc_actions: u64,
     /// Number of pages that were erased without having been programmed. A merge leaves such pages in a block for
-    /// logical pages that do not exist. Migration (wear levelling) may fill a block only in part.
+    /// logical pages without a copy. Migration (wear levelling) may fill a block only in part.
     pub pages_skipped: u64,
     /// Writes that found no free page.
     pub writes_failed: u64,
@@ -450,7 +450,8 @@ impl Nand {
         self.take_in(chip, op, now, events);
     }
 
-    /// Queues an operation that has waited elsewhere. `op.enqueued` is already the time of its arrival there.
+    /// Queues an operation that has waited elsewhere. `op.enqueued` must already have the instant at which that wait
+    /// began.
     #[inline(always)]
     pub fn take_in(&mut self, chip: usize, mut op: PageOp, now: Time, events: &mut EventQueue) {
         match self {
@@ -637,8 +638,8 @@ impl Nand {
         }
     }
 
-    /// Writes a page in no simulated time, for preconditioning, with the collections that this requires. `asked` is
-    /// the stream that the buffer policy chooses for the page.
+    /// Writes a page in no simulated time, for preconditioning, with the collections that this requires. `asked` is the
+    /// stream that the buffer policy chooses for the page. Returns false if there is no room for the page.
     pub fn write_untimed(&mut self, chip: usize, lpn: Lpn, asked: Stream) -> bool {
         match self {
             Nand::Msr(n) => n.write_untimed(chip, lpn, asked),
@@ -664,7 +665,7 @@ impl Nand {
         }
     }
 
-    /// Appends the positions of all round robins. The page map and these positions are the whole state of idle flash.
+    /// Appends all round-robin positions. The page map and these positions are the whole state of idle flash.
     pub fn cursors(&self, out: &mut Vec<u32>) {
         match self {
             Nand::Msr(n) => n.cursors(out),

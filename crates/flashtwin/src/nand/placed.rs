@@ -289,7 +289,7 @@ impl Nand {
         }
     }
 
-    /// Counters of the translation layers; `None` with the page map.
+    /// Returns the counters of the translation layers; `None` if the chips have no translation layers.
     pub fn ftl_counters(&self) -> Option<Counters> {
         match self.placed() {
             Placed::Map(_) | Placed::Units(_) => None,
@@ -330,7 +330,7 @@ impl Nand {
         }
     }
 
-    /// Returns the number of pages that [`Nand::fill_steady`] writes; `None` with the page map.
+    /// Returns the number of pages that [`Nand::fill_steady`] writes at random, at most; `None` with the page map.
     pub fn steady_pages(&self) -> Option<u64> {
         match self.placed() {
             Placed::Map(_) => None,

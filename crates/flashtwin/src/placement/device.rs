@@ -1,9 +1,12 @@
-//! A device that writes by units, without time: the effects of the host's writes, trims and commands on the tables of
-//! the device.
+//! A device that programs pages into units, without time. Writes, trims and commands of the host take effect on the
+//! tables at once.
 //!
-//! Before a page of the host is written, its group collects victims as long as two conditions hold: the group has at
-//! most `low` free units, and the collection of some closed unit gains space. Pages of the host never use the last
-//! `low` free units. These are for moved pages (survivors).
+//! The *host clock* is the number of pages that the host has written. A collection *gains* the pages of its victim that
+//! are not live.
+//!
+//! Before a page of the host is written, its group collects victims as long as two conditions hold: at most `early`
+//! units of the group are free, and the collection of some closed unit gains space. Pages of the host never use the
+//! last `low` free units, which are kept for moved pages (survivors).
 
 use std::fmt;
 
@@ -141,18 +144,18 @@ pub struct Placed {
     pub(super) survivors: Survivors,
     victim: AnyVictim,
     pub(super) scope: AnyScope,
-    /// Number of live pages by which the victim within the scope may exceed the best victim among all units. `None`
-    /// means no limit.
+    /// Maximum difference between the live pages of a victim within the scope and the fewest live pages of any closed
+    /// unit. `None` means no limit.
     tolerance: Option<u32>,
     pub(super) low: u32,
-    /// A collection without time begins if at most this number of units is free. The number is `low`, or larger if
-    /// collections with time begin earlier.
+    /// Watermark, at least `low`: a collection without time begins if at most this number of the group's units is free.
+    /// A collection with time may begin then.
     pub(super) early: u32,
-    /// Number of pages that a collection must gain at least while more than `low` units are free.
+    /// Minimum number of pages that a collection must gain while more than `low` units are free.
     least_gain: u32,
-    /// For each group, the host clock before which no unit can have `least_gain` pages to gain, since each page that
-    /// the host writes makes at most one page invalid. Snapshots omit this value, because it follows from the rest of
-    /// the state.
+    /// For each group, the host clock before which no unit gains `least_gain` pages. Each page that the host writes
+    /// makes at most one page invalid; trims and early closes reset the value to 0. Snapshots omit the value, because
+    /// it follows from the rest of the state.
     pub(super) rests_until: Vec<u64>,
     pub(super) pages: Pages,
     /// For each class, the group that receives writes without an id, as long as the class has an open unit in this
@@ -331,8 +334,8 @@ impl Placed {
 
     // ---- the host writes ----
 
-    /// Writes `n` pages from `first` on, with a placement id or without. For schemes that need it, `next` has the
-    /// host clock at each page's next write. For other schemes it may be empty.
+    /// Writes `n` pages from `first` on, with a placement id or without. `next` has the host clock at the next write of
+    /// each page. If the scheme does not need these clocks ([`Needs::future`]), `next` may be empty.
     ///
     /// # Errors
     /// Fails if a page finds no room. The pages before it have then been written.
@@ -360,8 +363,8 @@ impl Placed {
         Ok(())
     }
 
-    /// Counts a write command of `n` pages for the handle that its id selects. If the id is invalid, records one
-    /// event for the whole command.
+    /// Counts a write command of `n` pages for the handle that the placement id selects. If the id is invalid, records
+    /// one event for the whole command.
     #[inline]
     pub(crate) fn accept(&mut self, id: Option<u16>, n: u32) -> Resolved {
         let to = self.ids.resolve(id);
@@ -373,7 +376,8 @@ impl Placed {
         to
     }
 
-    /// Requests from the scheme the class of the page that the host's next program writes.
+    /// Asks the scheme for the class of page `lpn`, which the host is about to program. Must be called once per
+    /// program, in the order of the programs. `to` must be the destination of `id`.
     #[inline(always)]
     pub(crate) fn ask(
         &mut self,
@@ -470,7 +474,8 @@ impl Placed {
         class
     }
 
-    /// Returns the number of pages that the host has written since it last wrote page `lpn`.
+    /// Returns the number of pages that the host has written since it last wrote page `lpn`; [`NO_AGE`] if the page has
+    /// no copy, or if the scheme does not need ages.
     #[inline(always)]
     fn age(&self, lpn: Lpn) -> u64 {
         if !self.needs.age || self.units.lookup(lpn).is_none() {
@@ -526,7 +531,8 @@ impl Placed {
         bound.is_some()
     }
 
-    /// Records that a unit is full. If the unit holds host pages, its handle refers to another unit from now on.
+    /// Records that a unit is full. If the unit holds host pages, raises the event that its handle now refers to
+    /// another unit.
     #[inline(never)]
     fn filled(&mut self, unit: u32) {
         let owner = self.units.unit(unit).owner;
@@ -605,15 +611,16 @@ impl Placed {
         }
     }
 
-    /// Returns the next victim of a group. Returns `None` if no closed unit gains space. While more than `low` units
-    /// are free, also returns `None` if the victim gains too little.
+    /// Returns the next victim of a group. Returns `None` if no closed unit gains space, or if a user's rule chooses
+    /// none. While more than `low` units are free, also returns `None` if the victim gains too little.
     pub(crate) fn choose(&mut self, group: u32, class: Option<Class>) -> Option<u32> {
         let may_wait = self.least_gain > 0 && self.units.free(group) > self.low;
         if may_wait && self.classes.clock() < self.rests_until[group as usize] {
             return None;
         }
-        // A choice that is declined must not change the scope. A device that is loaded from a snapshot chooses once
-        // more, and must then continue like the original device.
+        // If the victim is declined because it gains too little, the choice must not change the scope. A device that is
+        // loaded from a snapshot has no `rests_until`. It therefore chooses once more, and must then continue like the
+        // original device.
         let scope = may_wait.then(|| self.scope.clone());
         let found = self.choose_any(group, class);
         let unit = found.unit?;
@@ -633,7 +640,7 @@ impl Placed {
                 false => self.setup.unit_pages - unit.live,
             }
         });
-        // The rule may have chosen a victim that gains too little although another unit has enough to gain.
+        // Another unit may gain enough although the chosen victim gains too little. `missing` is then 0.
         let missing = self.least_gain.saturating_sub(dead.max().unwrap_or(0));
         self.rests_until[group as usize] = self.classes.clock() + u64::from(missing);
         None
@@ -710,7 +717,7 @@ impl Placed {
         }
     }
 
-    /// Moves a live page of the unit under collection in the map. Returns the new place of the page.
+    /// Assigns a new place to a live page of the unit that `run` collects, in the tables only. Returns the new place.
     #[inline(always)]
     pub(crate) fn move_page(&mut self, run: &mut Collection, page: u32) -> Ppn {
         let lpn = self.units.lpn_at(run.unit, page);
@@ -737,7 +744,7 @@ impl Placed {
         given.ppn
     }
 
-    /// Erases the unit of a collection, which must have no live page.
+    /// Erases the unit that `run` has collected. The unit must have no live page.
     pub(crate) fn end_collection(&mut self, run: &Collection) {
         let view = &run.view;
         self.collecting[view.group as usize] = false;
@@ -812,8 +819,8 @@ impl Placed {
         }
     }
 
-    /// Whether a command may close units of the group now. It may not while a collection moves pages to open units of
-    /// the host, unless another unit is free.
+    /// Whether a command may close units of the group now. While a collection moves pages to open units of the host, a
+    /// command may do so only if another unit is free.
     pub(super) fn may_close(&self, group: u32) -> bool {
         !self.collecting[group as usize] || !self.mixes_survivors() || self.units.free(group) > 0
     }
@@ -902,7 +909,7 @@ impl Placed {
     }
 }
 
-/// Creates an event of a handle. Its type and clock are set when it is recorded.
+/// Creates an event of a handle. The type and the clock are set when the event is recorded.
 pub(super) fn of_handle(handle: u16, id: Option<u16>, group: u32) -> Event {
     Event {
         kind: EventType::InvalidId,

@@ -64,7 +64,8 @@ impl EventType {
 pub struct Event {
     /// Type of the event.
     pub kind: EventType,
-    /// The reclaim unit handle; `None` if the event concerns units that several handles share.
+    /// The reclaim unit handle. `None` if classes are not handles, or if the event concerns units that several handles
+    /// share.
     pub handle: Option<u16>,
     /// The placement id, if a command named one.
     pub id: Option<u16>,

@@ -1,4 +1,4 @@
-//! Commands of flexible data placement: update, status, and the counters of its log pages.
+//! Commands of NVMe flexible data placement (update and status), and the counters of its log pages.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::setup::Isolation;
 /// Largest number of placement ids in an update.
 const UPDATE_MAX: usize = 128;
 
-/// Error: a command names an id or handle that does not exist. No part of the command takes effect.
+/// Error: a command has a placement id that is not valid, or too many ids. No part of the command takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidField;
 
@@ -30,8 +30,8 @@ pub struct HandleStatus {
     pub id_text: String,
     /// The reclaim unit handle.
     pub handle: u16,
-    /// Number of pages that can still be written to the handle's unit. If the handle has no unit, the number of pages
-    /// of a whole unit, so the number is never 0.
+    /// Number of pages that can still be written to the handle's open unit. If the handle has no open unit, this is the
+    /// number of pages of a unit. It is therefore never 0.
     pub pages_left: u32,
 }
 
@@ -47,9 +47,9 @@ pub struct Totals {
 }
 
 impl Placed {
-    /// For each id, in order, closes the unit that its handle writes, even if the unit is not full. Skips handles
-    /// without a unit (P-9), and handles whose unit a running collection needs for moved pages. If classes are not
-    /// handles, closes nothing.
+    /// For each id, in order, closes the unit that its handle writes, even if the unit is not full. Skips a handle
+    /// without an open unit (P-9). Skips a whole group while a collection may need its open units for moved pages. If
+    /// classes are not handles, closes nothing.
     ///
     /// # Errors
     /// Fails if an id is not valid, or if there are more than 128 ids (P-10). No unit is closed then.

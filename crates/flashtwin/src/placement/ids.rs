@@ -6,7 +6,7 @@
 pub(crate) struct Resolved {
     /// The group. `None` if the device chooses the group.
     pub group: Option<u32>,
-    /// Position of the placement handle.
+    /// Index of the placement handle in the namespace.
     pub placement_handle: u16,
     /// The reclaim unit handle.
     pub handle: u16,

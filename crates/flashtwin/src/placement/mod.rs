@@ -3,11 +3,12 @@
 //! The host may attach a placement id to a write. The id selects a group of dies and a handle ([`ids`]). A *scheme*
 //! assigns each page to a class ([`scheme`]; one file per scheme in `schemes/`). The pages of a class fill units of
 //! their own. If a group has few free units, a victim rule (`gc/rules`) chooses a closed unit within the *scope* (one
-//! file per scope in `scopes/`). The live pages of that unit, the *survivors*, are moved to units for survivors.
+//! file per scope in `scopes/`). The live pages of that unit, the *survivors*, are moved to other units, and the unit
+//! is erased.
 //!
-//! The module [`device`] has the whole mechanism without time, and [`fdp`] its commands (NVMe flexible data
-//! placement). [`theory`] has closed forms for comparison. [`script`] steps the mechanism through a line of
-//! operations.
+//! The module [`device`] implements placement and collection without time, [`timed`] the steps for a back end with
+//! time, and [`fdp`] the commands of NVMe flexible data placement. [`theory`] has closed forms for comparison.
+//! [`script`] executes the operations of a text on a device.
 
 mod choices;
 mod device;

@@ -43,7 +43,7 @@ pub struct PlacementReport {
     pub crossed: u64,
     /// Number of pages written to another group than that of their id.
     pub redirected: u64,
-    /// Number of victims that were chosen outside the scope, because no unit of the scope had an invalid page.
+    /// Number of victims that were chosen outside the scope, because no unit of the scope would have gained space.
     pub scope_fallbacks: u64,
 }
 

@@ -1,7 +1,8 @@
 //! A placement scheme assigns a class to each page. The page is then programmed into a unit of that class.
 //!
-//! A scheme sees the page and the number of pages that the host has written, but no time, queue or chip. It calls no
-//! other module. In [`Needs`] it declares the data that it needs for each logical page. No other data are recorded.
+//! A scheme sees the page and the *host clock*, which is the number of pages that the host has written. It sees no
+//! time, queue or chip, and calls no other module. In [`Needs`] it declares the data that it needs for each logical
+//! page. No other data are recorded.
 
 use crate::component::{words, Component, Provenance, Source};
 use crate::units::Lpn;
@@ -132,7 +133,7 @@ pub struct UnitView {
     pub group: u32,
     /// Class of the unit. `None` if several classes share the unit.
     pub class: Option<Class>,
-    /// Whether the unit holds moved pages instead of host pages.
+    /// Whether the unit holds only moved pages.
     pub survivors: bool,
     /// Host clock when the unit was opened.
     pub opened_at: u64,
@@ -162,7 +163,7 @@ pub trait Scheme: Send + Sync {
     /// Needs of the scheme, with the number of its classes.
     fn needs(&self) -> Needs;
 
-    /// Returns the name for results. Only users' schemes have it from here; a shipped scheme has its name in its
+    /// Returns the name in results. A shipped scheme does not implement this function, because its name is in its
     /// [`Entry`].
     fn name(&self) -> &str {
         "own"

@@ -1,4 +1,4 @@
-//! Steps a device through a line of operations, in the notation of the specification.
+//! Executes the operations of a text on a device, one after the other. The notation is defined here.
 //!
 //! Operations, which end with `;`:
 //!
@@ -146,7 +146,7 @@ fn status_text(device: &Placed) -> String {
     format!("ruamw {}", texts.join(" "))
 }
 
-/// Returns the state in the notation of the specification.
+/// Returns the state in the notation of this module.
 pub fn state_text(device: &Placed) -> String {
     let groups = 0..device.setup().groups;
     let texts: Vec<String> = groups.map(|group| group_text(device, group)).collect();

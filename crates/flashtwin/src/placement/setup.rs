@@ -57,7 +57,8 @@ pub struct Setup {
     pub scope: Chosen,
     /// Collection begins when at most this number of units of a group is free.
     pub low: u32,
-    /// Collections begin early when at most this number of units of a group is free. It is at least `low`.
+    /// Collections may begin early when at most this number of units of a group is free. A number below `low` counts as
+    /// `low`.
     pub early: u32,
     /// Share of a unit's pages that an early collection must gain at least, in percent.
     pub least_gain_percent: f64,
@@ -92,7 +93,7 @@ pub(super) struct Parts {
 }
 
 impl Setup {
-    /// Creates the scheme and the scope, and checks that every load finds room.
+    /// Checks the sizes, and creates the scheme and the scope.
     pub(super) fn parts(&self) -> Result<Parts, SetupError> {
         self.check_sizes()?;
         let device = self.device();

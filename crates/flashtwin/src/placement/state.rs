@@ -202,7 +202,8 @@ impl Classes {
         self.erases
     }
 
-    /// Returns the number of units of a group that the class holds, including units of its moved pages.
+    /// Returns the number of units of a group that the class holds, including units that only its moved pages use.
+    /// Units that several classes share are not included.
     pub fn in_use(&self, group: u32, class: Class) -> u32 {
         let of = &self.in_use[group as usize * usize::from(self.owners())..];
         of[usize::from(class)] + of[usize::from(self.classes + class)]

@@ -5,14 +5,14 @@
 /// Number of steps of a bisection. It is the number of binary digits of a double.
 const STEPS: usize = 56;
 
-/// Returns the write amplification of first-in-first-out collection under independent uniform writes (Desnoyers,
-/// SYSTOR 2012). This is 1 / (1 - x), with x = exp(-(1 - x) / load). `load` must be at least 0 and below 1.
+/// Returns the write amplification of first-in-first-out collection under independent uniform writes (Desnoyers, SYSTOR
+/// 2012). This is 1 / (1 - x), where x below 1 solves x = exp(-(1 - x) / load). `load` must be at least 0 and below 1.
 pub fn uniform_fifo(load: f64) -> f64 {
     if load <= 0.0 {
         return 1.0;
     }
-    // x is the root below 1; the other root is 1. From 0 to 1, the function falls to negative values, then rises to
-    // 0.
+    // x is the root of `excess` below 1; the other root is 1. From 0 to 1, `excess` falls to negative values, then
+    // rises to 0.
     let excess = |x: f64| (-(1.0 - x) / load).exp() - x;
     let (mut low, mut high) = (0.0, load);
     for _ in 0..STEPS {
@@ -61,9 +61,9 @@ pub fn uniform_greedy(load: f64, pages: u32) -> f64 {
     if load <= 0.0 {
         return 1.0;
     }
-    // Let victims have v live pages. Units then pass through v + 1 to P live pages. Each page becomes invalid at the
-    // same rate, so the number of units with j live pages is proportional to 1 / j. The mean of their shares of live
-    // pages is the load. This mean falls as v falls.
+    // Let units have n pages and victims v live pages. The number of live pages of a unit then falls from n to v + 1.
+    // Each page becomes invalid at the same rate, so the number of units with j live pages is proportional to 1 / j.
+    // The mean share of live pages over all units is the load. This mean falls as v falls.
     let n = f64::from(pages);
     let (mut whole, mut weight) = (pages, 0.0);
     while whole > 0 {
@@ -73,8 +73,8 @@ pub fn uniform_greedy(load: f64, pages: u32) -> f64 {
         }
         (whole, weight) = (whole - 1, next);
     }
-    // Between two whole numbers, the weight of the last one counts in part: (n - v) / (n (weight + (whole - v) /
-    // whole)).
+    // v lies between `whole` - 1 and `whole`, so the weight of `whole` counts in part. The mean share of live pages is
+    // (n - v) / (n (weight + (whole - v) / whole)).
     let whole = f64::from(whole);
     let mean_of = |victim: f64| (n - victim) / (n * (weight + (whole - victim) / whole));
     let (mut low, mut high) = ((whole - 1.0).max(0.0), whole);
@@ -102,11 +102,11 @@ pub fn uniform_d_choices(load: f64, pages: u32, choices: u32) -> f64 {
         return 1.0;
     }
     let (n, d) = (f64::from(pages), f64::from(choices));
-    // Let S_j be the share of units with at least j live pages. A victim has at least j live pages with probability
-    // S_j^d. Units fall from j to j - 1 live pages as often as victims with fewer than j live pages are refilled.
-    // Therefore c j (S_j - S_(j+1)) = 1 - S_j^d, where c is the number of times that a page becomes invalid, per
-    // victim. Starting from S_(P+1) = 0, each S_j is a root of this equation. The mean of the shares of live pages
-    // falls as c rises.
+    // Let units have n pages, and let S_j be the share of units with at least j live pages. All d random units have at
+    // least j live pages with probability S_j^d, and so does the victim. Units fall from j to j - 1 live pages as often
+    // as victims with fewer than j live pages are refilled. Therefore c j (S_j - S_(j+1)) = 1 - S_j^d, where c is the
+    // number of times that a page becomes invalid, per victim. Starting from S_(n+1) = 0, each S_j is a root of this
+    // equation. The mean of the shares of live pages falls as c rises.
     let tails = |c: f64| {
         let (mut tail, mut live, mut moved) = (0.0, 0.0, 0.0);
         for j in (1..=pages).rev() {
@@ -202,8 +202,8 @@ pub fn optimal_split(live: &[f64], writes: &[f64], units: f64) -> Option<Vec<f64
     if spare <= 0.0 || writers.count() == 0 {
         return None;
     }
-    // Number of units of each stream at which one more unit would reduce the moves by `price`. It falls as the price
-    // rises.
+    // Number of units of each stream at which one more unit would reduce the moves by `price`. The number falls as the
+    // price rises.
     let at_price = |price: f64| -> Vec<f64> {
         let of = |(&l, &f): (&f64, &f64)| match l > 0.0 && f > 0.0 {
             true => units_at_price(l, f, price),

@@ -1,5 +1,5 @@
-//! The device for a back end with time. Tables and rules are the same as without time. The steps of a collection are
-//! executed separately.
+//! The functions that a back end with time uses. Tables and rules are the same as without time, but each step of a
+//! collection is executed separately.
 
 use super::device::{Placed, Untimed};
 use super::ids::Resolved;
@@ -25,7 +25,7 @@ impl Placed {
         units.map(|unit| u64::from(self.unwritten(unit))).sum()
     }
 
-    /// Erases of each unit.
+    /// Returns the number of erases of each unit.
     pub(crate) fn erase_counts(&self) -> Vec<u32> {
         let units = 0..self.units.shape.groups * self.units.shape.units;
         units.map(|unit| self.units.unit(unit).erases).collect()
@@ -93,7 +93,7 @@ impl Placed {
         !matches!(self.survivors, Survivors::Apart | Survivors::Shared)
     }
 
-    /// Returns the destination of a write with this id.
+    /// Returns the destination of a write with this placement id, or without one.
     #[inline]
     pub(crate) fn resolve(&self, id: Option<u16>) -> Resolved {
         self.ids.resolve(id)

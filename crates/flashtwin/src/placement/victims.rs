@@ -12,7 +12,8 @@ pub(super) struct Choice<'a> {
     pub asked: &'a Asked<'a>,
     pub scope: &'a AnyScope,
     pub survivors: Survivors,
-    /// Number of live pages by which the victim within the scope may exceed the best victim among all units.
+    /// Maximum difference between the live pages of a victim within the scope and the fewest live pages of any closed
+    /// unit. `None` means no limit.
     pub tolerance: Option<u32>,
     pub low: u32,
 }
@@ -21,7 +22,7 @@ pub(super) struct Choice<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub unit: Option<u32>,
-    /// Whether the victim is outside the scope, because no unit of the scope had an invalid page.
+    /// Whether the victim is outside the scope, because no unit of the scope gains space.
     pub fell_back: bool,
 }
 
@@ -74,7 +75,7 @@ pub struct VictimUnit {
     pub age: u32,
     /// Class of the unit; `None` if moved pages of several classes share it.
     pub class: Option<Class>,
-    /// Whether the unit holds moved pages instead of host pages.
+    /// Whether the unit holds only moved pages.
     pub survivors: bool,
     /// Number of erases so far.
     pub erases: u32,
@@ -84,7 +85,8 @@ pub struct VictimUnit {
     pub last_death: u64,
 }
 
-/// The closed units of a group, in the order of their opening, and the class that needs room.
+/// The units that a user's rule may choose, and the class that needs room. The units are the closed units of a group
+/// whose live pages fit into other units, in the order of their opening.
 #[derive(Clone, Debug)]
 pub struct VictimPool {
     /// The units.
@@ -101,7 +103,7 @@ pub struct VictimPool {
     pub low: u32,
     /// Pages that the host has written.
     pub clock: u64,
-    /// For each class, the number of units of the group that are in use.
+    /// For each class, the number of units of the group that the class holds.
     pub in_use: Vec<u32>,
 }
 
@@ -122,8 +124,8 @@ impl AnyVictim {
         }
     }
 
-    /// Chooses a unit. Finds none if no closed unit of the group has an invalid page and live pages for which there
-    /// is room elsewhere.
+    /// Chooses a unit. Finds none if no closed unit gains space, if the live pages of each such unit fit nowhere else,
+    /// or if a user's rule chooses none.
     pub fn choose(&mut self, choice: &Choice) -> Found {
         let all = Closed::new(choice, false);
         let Some(least) = all.least_live() else {
@@ -181,8 +183,8 @@ pub(super) fn destination(classes: &Classes, survivors: Survivors, from: Owner) 
     }
 }
 
-/// The closed units of a group whose live pages find room elsewhere, in the order of their opening. With a scope,
-/// only the units within it.
+/// The closed units of a group whose live pages fit into other units, in the order of their opening. With `scoped`,
+/// only the units within the scope.
 struct Closed<'a> {
     choice: &'a Choice<'a>,
     scoped: bool,
@@ -253,8 +255,8 @@ impl<'a> Closed<'a> {
         }
     }
 
-    /// Whether there is room for the live pages of a unit in whatever classes the scheme places them. In the worst
-    /// case, they overflow the largest possible number of open units.
+    /// Whether the live pages of a unit find room whatever classes the scheme assigns to them. In the worst case, they
+    /// fill as many open units as possible, and each class then needs a new unit.
     fn fits_scattered(&self, unit: &Unit) -> bool {
         let Asked {
             units,

@@ -47,7 +47,7 @@ impl DeviceSpec {
         self.geometry.pages_per_block - u32::from(self.ftl.summary_page)
     }
 
-    /// Blocks in a chip.
+    /// Returns the number of blocks of a chip.
     pub fn blocks_per_chip(&self) -> u32 {
         self.geometry.planes_per_chip * self.geometry.blocks_per_plane
     }
@@ -113,7 +113,7 @@ impl DeviceSpec {
         }
     }
 
-    /// Sectors in a page.
+    /// Returns the number of sectors of a page.
     pub fn sectors_per_page(&self) -> u32 {
         self.geometry.page_bytes / SECTOR_BYTES
     }
@@ -232,7 +232,7 @@ impl DeviceSpec {
         }
     }
 
-    /// Returns the programs of the flash, as policies of the buffer know them.
+    /// Returns the properties of programs that buffer policies use.
     pub fn programs(&self) -> Programs {
         let slowest = self.timing.program_by_type.iter().max();
         let slowest = slowest.copied().unwrap_or(Time::ZERO);

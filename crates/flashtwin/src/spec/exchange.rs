@@ -37,7 +37,7 @@ impl DeviceSpec {
     /// Returns this device with other values for keys of garbage collection that can change while it runs.
     ///
     /// # Errors
-    /// Fails if a key is not one of these, or if a value is wrong for this device.
+    /// Fails if a key cannot change while the device runs, or if a value is wrong for this device.
     pub fn with_gc(&self, settings: &[(&str, &str)]) -> Result<DeviceSpec, SpecError> {
         if let Some((key, value)) = settings.iter().find(|(key, _)| !GC.contains(&key.trim())) {
             let message = format!(
@@ -49,7 +49,7 @@ impl DeviceSpec {
         Self::with_overrides(&self.to_toml(), &self.name, settings)
     }
 
-    /// Keys of garbage collection that can change while the device runs, and their values in TOML.
+    /// Returns the keys of garbage collection that can change while the device runs, and their values in TOML.
     pub fn gc_settings(&self) -> Vec<(&'static str, String)> {
         let value = |key: &'static str| Some((key, self.value_toml(key)?));
         GC.into_iter().filter_map(value).collect()
@@ -73,7 +73,7 @@ impl ArraySpec {
 }
 
 impl Buffer {
-    /// Keys of the policy and their values in TOML.
+    /// Returns the keys of the policy and their values in TOML.
     pub fn policy_settings(&self) -> Vec<(&'static str, String)> {
         let of_policies = keys().iter().filter(|doc| doc.is_policy_parameter());
         let settings = of_policies.filter_map(|doc| {

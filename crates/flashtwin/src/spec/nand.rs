@@ -19,7 +19,7 @@ words! {
 /// The flash back end.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Nand {
-    /// The element model of the MSR SSD extension. It reproduces this reference exactly.
+    /// The element model of the reference (DiskSim with Microsoft's SSD extension), which it reproduces exactly.
     Msr(MsrNand),
     /// The back end in which dies share channels, and GC consists of queued operations.
     Modern(ModernNand),

@@ -1,7 +1,7 @@
 //! Suggests the intended word for a misspelt one.
 
-/// Returns the candidate that is most similar to `word`. It must be similar enough: at most a third of its letters
-/// differ, or one edit turns one word into the other.
+/// Returns the candidate that is most similar to `word`. It must be similar enough: the number of edits is at most a
+/// third of the number of letters of `word`, or one.
 pub(super) fn nearest<'a>(
     word: &str,
     candidates: impl Iterator<Item = &'a str>,

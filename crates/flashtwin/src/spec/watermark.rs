@@ -1,8 +1,8 @@
 //! `gc.low_percent_of_reserve` is the GC watermark as a share of the reserve. It is useful to compare devices with
 //! different reserves or numbers of blocks.
 //!
-//! A device file or an override may have either this key or `gc.low_percent`. This key is converted to
-//! `gc.low_percent`, which is the only one of the two that a device has.
+//! A device file or an override may have either this key or `gc.low_percent`. `gc.low_percent_of_reserve` is converted,
+//! so a specification has only `gc.low_percent`.
 
 use super::error::{Problem, SpecError};
 use super::tree::{Entry, Node, Tree};

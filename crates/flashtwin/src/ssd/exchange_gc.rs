@@ -17,7 +17,7 @@ impl Ssd {
         Ok(())
     }
 
-    /// GC settings that can change while the device runs, and their values in TOML.
+    /// Returns the GC settings that can change while the device runs, and their values in TOML.
     pub fn gc_settings(&self) -> Vec<(&'static str, String)> {
         match self.backend.nand.can_set_gc() {
             true => self.spec().gc_settings(),

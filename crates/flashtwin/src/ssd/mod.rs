@@ -331,7 +331,8 @@ impl Flash {
         self.nand.on_event_into(resource, now, events, done)
     }
 
-    /// Queues an operation on a chip of an array's bare member. No policy follows the times of this chip.
+    /// Queues an operation on a chip of an array's member whose front end takes no time. No policy follows the times of
+    /// this chip.
     #[inline(always)]
     pub(crate) fn enqueue_on_member(
         &mut self,
@@ -344,7 +345,7 @@ impl Flash {
         self.nand.enqueue(chip, op, now, events);
     }
 
-    /// Starts the next operation of a chip of an array's bare member.
+    /// Starts the next operation of a chip of an array's member whose front end takes no time.
     #[inline(always)]
     pub(crate) fn activate_on_member(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
         self.nand.activate(chip, now, events);

@@ -20,7 +20,7 @@ use crate::watch::{each_page, Unwatched, Watch};
 /// Number of random writes between the prefetch of a map entry and its use.
 const AHEAD: usize = 16;
 /// Number of times that each exported page of the worn-in chip is written at random, on average, before its state is
-/// first copied. Of its sequential start, a fraction of e^-8 then remains.
+/// first copied. A fraction of e^-8 of the pages then still has the version of the sequential fill.
 const WEAR_IN: u64 = 8;
 /// Number of times that all pages are programmed in order to level the superblocks. After the first time, each
 /// superblock has been collected once on average.
@@ -37,7 +37,8 @@ impl Ssd {
         );
     }
 
-    /// Writes every exported page once in ascending order. The reference starts in this state.
+    /// Writes every exported page once in ascending order. The reference (DiskSim with Microsoft's SSD extension)
+    /// starts in this state.
     pub fn fill_sequential(&mut self) {
         self.assert_idle();
         self.renew();

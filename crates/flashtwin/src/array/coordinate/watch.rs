@@ -56,7 +56,8 @@ impl Watch {
         self.sees_only_gc && self.units.is_noted(member, chips)
     }
 
-    /// Checks a member after one of its events: records whether it is in GC, and notifies the coordinator.
+    /// Checks a member after one of its events: records whether it is in GC, and notifies the coordinator. Does nothing
+    /// for a member that is simulated ahead.
     #[inline(always)]
     pub fn look_at(
         &mut self,

@@ -1,10 +1,10 @@
 //! Optional features of an array, and copies of the code without them.
 //!
 //! The code of an array is written once and compiled several times: for every array, and for *plain* arrays
-//! ([`Io::copy`]). In a plain array, all members are present and respond immediately, and the only state of members
-//! to watch is whether they are in GC. There are three plain copies of the code: one for any kind of flash, and one
-//! for each of the two most frequent kinds. The code tests the constants of [`Features`], so that the compiler omits
-//! from a copy what a plain array does not need. [`with_features`] chooses the copy at each entry.
+//! ([`Io::copy`]). In a plain array, all members are present, no response of a member is delayed, and the only state of
+//! members to watch is whether they are in GC. There are three plain copies of the code: one for any kind of flash, and
+//! one for each of the two most frequent kinds. The code tests the constants of [`Features`], so that the compiler
+//! omits from a copy what a plain array does not need. [`with_features`] chooses the copy at each entry.
 //!
 //! [`Io::copy`]: super::io::Io::copy
 
@@ -47,13 +47,13 @@ impl<const KIND: u8> Features for Plain<KIND> {
 pub(crate) struct Copy(pub u8);
 
 impl Copy {
-    /// The copy for [`Every`] array.
+    /// The copy for arrays with any features ([`Every`]).
     pub const EVERY: Copy = Copy(0);
 
-    /// The copy for [`Plain`] arrays with flash of any kind.
+    /// The copy for plain arrays ([`Plain`]) with flash of any kind.
     const ANY_FLASH: Copy = Copy::plain(0);
 
-    /// Returns the copy for [`Plain`] arrays with flash of this kind.
+    /// Returns the copy for plain arrays ([`Plain`]) with flash of this kind.
     pub const fn plain(kind: u8) -> Copy {
         Copy(kind + 1)
     }

@@ -183,14 +183,14 @@ impl Hedge {
         !matches!(twin, LATE | LATE_HEDGE)
     }
 
-    /// Records the latency of a request to a member that served reads of the front end.
+    /// Records the latency of a member request that served reads of the front end.
     #[inline]
     pub fn took(&mut self, time: Time) {
         self.after.took(time);
     }
 
-    /// Records that a request has been sent to a member and serves reads of the front end. Removes completed requests
-    /// from the head of the list.
+    /// Records that a request that serves reads of the front end was sent to a member. Removes completed requests from
+    /// the head of the list.
     pub fn watch(
         &mut self,
         request: u32,

@@ -125,9 +125,9 @@ impl Io {
         }
     }
 
-    /// Returns the copy of the code to run. A plain copy requires that all members are present and respond
-    /// immediately. Besides, the array must watch no state of members except whether they are in GC, and must log
-    /// nothing.
+    /// Returns the copy of the code to run. A plain copy requires that all members are present, and that their
+    /// responses are not delayed. Besides, the array must watch no state of members except whether they are in GC, and
+    /// must log nothing.
     #[inline(always)]
     pub fn copy(&self) -> Copy {
         debug_assert!(self.copy == Copy::EVERY || self.copy == self.find_copy());

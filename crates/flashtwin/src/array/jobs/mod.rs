@@ -1,8 +1,8 @@
 //! Jobs: operations on stripes, such as writes with their parity, reconstruction of pages, and trims.
 //!
-//! A *job* works on adjacent page stripes of one row. The jobs of a row are executed one after the other. A job first
-//! reads, then writes: its writes are sent when all its reads have completed. A flush of all members is also a job,
-//! but one without a row. The module `stretch` has the jobs that rebuild members.
+//! A *job* works on adjacent page stripes of one row, or of several rows if it rebuilds members. The jobs of a row are
+//! executed one after the other. A job first reads, then writes: its writes are sent when all its reads have completed.
+//! A flush of all members is also a job, but one without a row. The module `stretch` has the jobs that rebuild members.
 
 mod rebuild;
 mod rows;

@@ -10,7 +10,7 @@ use crate::array::member::{Members, State};
 use crate::spec::ArraySpec;
 use crate::units::Time;
 
-/// Size of a stretch on one member: a stretch has as many adjacent rows as fit into this size.
+/// Size of a stretch on one member: a stretch has as many adjacent rows as fit into this size, but at least one.
 const STRETCH_BYTES: u32 = 64 << 10;
 
 /// Progress of the rebuild of all replaced members.
@@ -43,8 +43,8 @@ impl Rebuild {
         }
     }
 
-    /// Returns the stretch that begins now, as first row and number of rows. `None` if no stretch may begin yet, or
-    /// if none is left.
+    /// Returns the stretch that begins now, as first row and number of rows. `None` if no stretch may begin yet, or if
+    /// none is left. Sets the alarm if the limit on the rate delays the next stretch.
     pub fn next(&mut self, members: &Members, clock: &mut Clock) -> Option<(u32, u32)> {
         if self.in_flight >= self.depth {
             return None;

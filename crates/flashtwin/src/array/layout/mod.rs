@@ -173,7 +173,7 @@ impl Layout {
         self.places_where(|at| data >> (at / self.copies) & 1 == 1)
     }
 
-    /// Returns the places with a copy of a data place.
+    /// Returns the members that hold a copy of the page at a data place.
     pub fn copies_at(&self, stripe: Stripe, place: u32) -> std::ops::Range<usize> {
         let first = self.data_member(stripe, place);
         first..first + self.copies as usize

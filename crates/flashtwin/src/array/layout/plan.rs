@@ -5,8 +5,9 @@
 //! method that reads no missing page is chosen. If both methods would read a missing page, all remaining pages are
 //! read, and the missing data are reconstructed.
 //!
-//! DiskSim (disksim_redun.c) treats a write that touches all units of a row as a full-stripe write, even if some
-//! units are written only in part. Its parity is then wrong. Here, every page stripe is planned separately.
+//! DiskSim (disksim_redun.c) treats a write that touches all units of a row as a full-stripe write, even if some units
+//! are written only in part. The parity that DiskSim computes is then wrong. Here, every page stripe is planned
+//! separately.
 
 /// Set of places of a page stripe, as bits: data place k is bit k, parity j is bit `data + j`.
 pub(crate) type Places = u64;

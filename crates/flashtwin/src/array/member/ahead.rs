@@ -49,7 +49,8 @@ pub(crate) struct Ahead {
     /// Slots of the pieces whose requests the array has not sent yet, in the order of sending.
     sent: VecDeque<u32>,
     responses: VecDeque<Foreseen>,
-    /// Whether the member advances together with the array. It does until it receives further pieces.
+    /// Whether the member advances together with the array: from [`Ahead::resume_serial`] until further pieces are
+    /// simulated.
     along: bool,
 }
 

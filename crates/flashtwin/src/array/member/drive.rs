@@ -34,8 +34,8 @@ pub(crate) struct Drive {
     /// Number of the first resource of the flash in the array's event queue; `None` if the events of the flash are in
     /// the SSD's own queue.
     pub first_resource: Option<usize>,
-    /// Responses that the array has not taken yet: responses of [`Drive::advance`], and responses that were available
-    /// at the time of the request.
+    /// Responses that the array has not taken yet. They are added by [`Drive::advance`], and by requests that complete
+    /// immediately.
     pub responses: Vec<Response>,
 }
 
@@ -122,7 +122,8 @@ impl Drive {
                     if self.submit_page::<Every>(op, now, shared) {
                         continue;
                     }
-                    // A read of a page that was never written, or a write that was refused, responds immediately.
+                    // A read of a page that was never written completes immediately, and so does a write that was
+                    // refused.
                     ask.op == Op::Read
                 }
                 None => self.trim_page(lpn, now, shared),

@@ -65,7 +65,7 @@ impl Spent {
 pub(crate) struct Response {
     /// The receiver of the response.
     pub owner: Owner,
-    /// Instant at which the request was sent to a member without a front end.
+    /// Instant at which the request was sent to the member. For a request with several pages, the array sets it.
     pub asked: Time,
     pub spent: Spent,
     /// False for a write that was refused.

@@ -53,8 +53,8 @@ impl Batch {
         }
     }
 
-    /// Queues page operations again that were placed before a member failed. They are then planned without this
-    /// member.
+    /// Queues again the page operations of a chain that were placed before a member failed. They are then planned
+    /// without this member.
     pub fn again(&mut self, io: &mut Io, mut chain: Chain) {
         while let Some(op) = io.ops.take_first(&mut chain) {
             // If the twin of an operation completed first, the result of this operation is not needed.

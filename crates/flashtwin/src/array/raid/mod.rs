@@ -48,7 +48,7 @@ pub(super) const REBUILDING: usize = 1;
 const HEDGING: usize = 2;
 const OWN: usize = 3;
 
-/// The members of an array.
+/// The back end of an array.
 #[derive(Clone, Debug)]
 pub struct Raid {
     pub(super) spec: Box<ArraySpec>,

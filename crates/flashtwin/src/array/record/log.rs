@@ -62,7 +62,7 @@ pub enum ArrayEvent {
     Asked {
         /// The operation's number.
         op: u32,
-        /// The page; `None` for a flush.
+        /// The page; has no meaning for a flush.
         lpn: Lpn,
         /// A read, a write or a flush.
         what: Op,

@@ -7,13 +7,12 @@ use crate::units::Time;
 pub struct GcInterval {
     /// The member.
     pub member: usize,
-    /// Start of the interval, when the first chip began to collect.
+    /// Start of the interval: the first chip began to collect, or the interval before this one was split.
     pub begin: Time,
-    /// End of the interval: the last chip ended its collection, the coordinator ordered a collection during one that
-    /// it had not ordered, or the log was taken.
+    /// End of the interval: the last chip ended its collection, the coordinator ordered a collection during one that it
+    /// had not ordered, the log was taken, or the array lost data.
     pub end: Time,
-    /// Whether the coordinator ordered the collection. Otherwise, the member began by itself, because a pool was at
-    /// its watermark.
+    /// Whether the coordinator ordered the collection.
     pub forced: bool,
 }
 

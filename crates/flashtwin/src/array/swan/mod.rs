@@ -3,8 +3,9 @@
 //! The front group receives all writes of the host, page after page of its open segment. When a page stripe is
 //! complete, a page of parity follows. The other groups collect: the valid pages of a segment are read and written to
 //! the open segment of the same group. Then the segment is trimmed on its members. The members' flash then has whole
-//! blocks to erase and no pages to move. Reads never wait for these steps. A segment is trimmed only when none of its
-//! pages is being read, and a page that is still being written is read from the controller's memory.
+//! blocks to erase and no pages to move. The array sends reads to the members without waiting for these steps: a
+//! segment is trimmed only when none of its pages is being read, and a page that is still being written is read from
+//! the controller's memory.
 
 pub(super) mod untimed;
 pub(super) mod volume;

@@ -9,7 +9,7 @@ use crate::units::{narrow, Lpn};
 use crate::watch::{each_page, Watch};
 
 /// Mean number of random writes of each exported page with which a volume is worn in. Only a fraction of e^-4 of the
-/// pages is then still where the initial sequential fill put it.
+/// pages then still has the version of the initial sequential fill.
 const WEAR_IN: u64 = 4;
 /// Number of portions in which a volume is worn in. The wear of its members is reset after each portion.
 const PORTIONS: u64 = 16 * WEAR_IN;

@@ -67,7 +67,7 @@ impl Area {
         self.blocks.front().copied()
     }
 
-    /// Removes the oldest block from the log. It must not be the block being written.
+    /// Removes the oldest block from the log. The block must be full.
     pub fn pop_oldest(&mut self) -> Option<u32> {
         self.blocks.pop_front()
     }

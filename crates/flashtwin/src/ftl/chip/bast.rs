@@ -94,7 +94,7 @@ pub struct Bast {
     logs: Vec<Log>,
     /// Entries of `logs` that are not in use.
     idle: Vec<u32>,
-    /// Index in `logs` of each logical block's log.
+    /// For each logical block, the index of its log in `logs`, or [`NONE`].
     log_of: Vec<u32>,
     /// Logs in use, in the order of their last write.
     order: List,

@@ -48,7 +48,7 @@ impl DftlSetup {
         Some(room as u32 + 2)
     }
 
-    /// Returns 5 % of the blocks, but at most half of `low_max`. Both numbers are at least 2.
+    /// Returns 5 % of the blocks (at least 2), but at most half of `low_max` (at least 2).
     fn low_default(&self, chip: &Chip) -> Option<u32> {
         (self.entries_per_translation_page > 0)
             .then(|| self.low_max(chip))
@@ -163,7 +163,7 @@ pub(super) struct Frontier {
     block: u32,
     /// Next page to write in the block.
     pub next: u32,
-    /// Blocks of this kind.
+    /// Number of blocks that hold pages of this kind.
     pub blocks: u32,
 }
 
@@ -395,7 +395,7 @@ impl Dftl {
         self.data.blocks -= 1;
     }
 
-    /// Copies a dirty entry into the translation page that is about to be written, and marks it clean.
+    /// Copies a dirty entry into the translation page that is about to be written, and marks the entry clean.
     fn clean(&mut self, page: u32) {
         if let Some(ppn) = self.cache.clean(page) {
             self.stored[page as usize] = ppn;

@@ -115,7 +115,7 @@ impl Fast {
         self.random.load(&mut roles, &self.blocks.store, input)
     }
 
-    /// Merges the logical blocks with pages in the oldest RW block, and erases it.
+    /// Merges the logical blocks that have live pages in the oldest RW block. Then erases this RW block.
     fn reclaim(&mut self, ops: &mut Vec<FlashOp>) {
         let Some(victim) = self.random.pop_oldest() else {
             return;

@@ -1,10 +1,10 @@
 //! FASTER: FAST in which pages of the log get a second chance, and cold pages are isolated (Lim, Lee, Moon, SNAPI
 //! 2010).
 //!
-//! If the random-write (RW) log is full, its oldest block is reclaimed without merges. Live pages without a mark are
-//! written to the log again and marked; this is their second chance. Live pages with a mark move to the isolation
-//! area. Only the isolation area is merged, one logical block at a time. When it is nearly full, merges are spread
-//! over the host's writes.
+//! If the random-write (RW) log is full, its oldest block is reclaimed, if possible without merges. Live pages without
+//! a mark are written to the log again and marked; this is their second chance. Live pages with a mark move to the
+//! isolation area. Only the isolation area is merged, one logical block at a time. When it is nearly full, merges are
+//! spread over the host's writes.
 
 use std::io::{self, Read, Write};
 
@@ -96,7 +96,7 @@ const ENTRY: Entry = Entry {
 /// Progressive merging begins when the isolation area can take at most this number of further blocks.
 const RESERVED: u32 = 2;
 
-/// Number of consecutive pages from which on writes count as a sequential stream.
+/// Writes of more than this number of consecutive pages count as a sequential stream.
 const RUN: u32 = 4;
 
 /// State of FASTER.

@@ -48,8 +48,8 @@ impl FlashOp {
     }
 }
 
-/// Kinds of flash operations. An operation transfers at most one page. A copy therefore counts as a read and a
-/// program. A chip with copy-back executes both of them without a transfer.
+/// Kinds of flash operations. An operation transfers at most one page, so a copy counts as a read and a program. A chip
+/// with copy-back executes this read and this program without a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpKind {
     /// Reads a page.

@@ -14,7 +14,8 @@ pub(crate) struct Outlook {
     pub trigger_blocks: u32,
     /// Free pages of the open block.
     pub open_pages: u32,
-    /// Number of host writes before the next collection or merge, provided that no sequential stream ends before it.
+    /// Number of pages that the host can write before the next collection or merge. If a sequential stream ends, a
+    /// merge may occur earlier.
     pub writes: u64,
 }
 

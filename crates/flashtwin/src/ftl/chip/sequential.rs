@@ -43,7 +43,8 @@ impl Sequential {
             .is_some_and(|open| open.owner == block && offset < open.count)
     }
 
-    /// Writes the page to the SW block if rules 2 and 3 of FAST permit that. Returns whether the page was written.
+    /// Writes the page to the SW block if it is the first page of a logical block, or if the SW block belongs to its
+    /// logical block. In the latter case, a page out of order causes a merge. Returns whether the page was written.
     pub fn write(&mut self, blocks: &mut Blocks, page: u32, ops: &mut Vec<FlashOp>) -> bool {
         let (block, offset) = blocks.split(page);
         if offset == 0 {

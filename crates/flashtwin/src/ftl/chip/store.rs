@@ -21,10 +21,10 @@ const STALE: u32 = u32::MAX - 1;
 /// Flag in the tally of a block that may not be collected because it is free or still being written.
 const OPEN: u16 = 1 << 15;
 
-/// Blocks that share an entry of [`Store::least`].
+/// Number of blocks that share an entry of [`Store::least`].
 const STRIP: usize = 64;
 
-/// Pages that a block can have.
+/// Largest number of pages of a block.
 pub(super) const PAGES_PER_BLOCK_MAX: u32 = OPEN as u32 - 1;
 
 /// The blocks of a chip.
@@ -68,7 +68,7 @@ impl Store {
     }
 
     /// Returns the number of pages that were erased without having been programmed. A merge leaves such pages in a
-    /// block, for logical pages that do not exist.
+    /// block for logical pages without a copy.
     pub fn skipped(&self) -> u64 {
         self.skipped
     }

@@ -1,4 +1,4 @@
-//! Selects the block with the largest age x (1 - u) / 2u. Here, u is the fraction of valid pages (Kawaguchi,
+//! Selects the block with the largest age * (1 - u) / (2 * u), where u is the fraction of valid pages (Kawaguchi,
 //! Nishioka, Motoda, USENIX 1995).
 
 use super::{Candidate, Pool, Rule};

@@ -88,7 +88,8 @@ pub(crate) const GREEDY: &str = greedy::Greedy::COMPONENT.name;
 pub(crate) enum Tie {
     /// The lowest block number.
     Lowest,
-    /// The highest block number. The reference scans all blocks and keeps the last of the equal ones.
+    /// The highest block number. The reference (DiskSim with Microsoft's SSD extension) scans all blocks and keeps the
+    /// last of the equal ones.
     Highest,
 }
 

@@ -62,7 +62,7 @@ pub(crate) struct Layered {
     read_priority: bool,
 }
 
-/// Converts page numbers of the device to chips and page numbers within them.
+/// Converts a page number of the device to a chip and a page number within the chip.
 #[derive(Clone, Copy, Debug)]
 struct Pages {
     by_stride: Divider,
@@ -305,7 +305,8 @@ impl Layered {
     }
 
     /// Returns ECR's chip queue complete time (ECR section 3, Eqs 1-4). How many pages a collection or merge moves is
-    /// known only when it begins. The next one is therefore assumed to take as long as the chip's last one (D-79).
+    /// known only when it begins. The next collection or merge is therefore assumed to take as long as the last one of
+    /// the chip (D-79).
     pub fn drain_time(&self, chip: usize, exact: bool, now: Time) -> Time {
         let (of, l) = (&self.chips[chip], &self.times);
         let [reads, writes] = of.inside;
@@ -367,7 +368,7 @@ impl Layered {
         sum
     }
 
-    /// Counters of the translation layers since the last reset of the statistics.
+    /// Returns the counters of the translation layers since the last reset of the statistics.
     pub fn counters(&self) -> Counters {
         self.counted() - self.counted_before
     }
@@ -387,10 +388,10 @@ impl Layered {
         self.reset_stats();
     }
 
-    /// Puts the flash in steady state. One chip, filled in order, is written at random until nothing remains of its
-    /// sequential order. Its state is then copied to each chip in turn, and the chip is written further between two
-    /// copies (D-40). A copy keeps the page numbers within the chip, since the state depends on which pages are
-    /// adjacent. Returns false if `watch` stopped the writing.
+    /// Puts the flash in steady state. A model chip is filled in order, and then written at random until nothing
+    /// remains of its sequential order. Its state is copied to each chip in turn. Between two copies, further random
+    /// pages are written to the model chip (D-40). A copy keeps the page numbers within the chip, since the state
+    /// depends on which pages are adjacent. Returns false if `watch` stopped the writing.
     pub fn fill_steady(&mut self, rng: &mut Rng, watch: &dyn Watch) -> bool {
         let mut worn = Ftl::new(&self.setup).expect("the device was checked");
         worn.fill();
@@ -414,13 +415,13 @@ impl Layered {
         true
     }
 
-    /// Returns the number of pages that [`Layered::fill_steady`] writes.
+    /// Returns the number of pages that [`Layered::fill_steady`] writes at random.
     pub fn steady_pages(&self) -> u64 {
         let copies = self.ftls.len() as u64 - 1;
         WEAR_IN * self.setup.turn_pages() + copies * self.between_copies()
     }
 
-    /// Returns the number of pages that are written on the worn-in chip between two copies.
+    /// Returns the number of pages that are written to the model chip between two copies.
     fn between_copies(&self) -> u64 {
         let turns = self.setup.turn_pages();
         (turns / self.ftls.len() as u64)

@@ -126,9 +126,9 @@ impl Modern {
         self.map.plain_move = self.map.move_time.filter(|_| !on);
     }
 
-    /// Fast path for the end of a move: begins the next move of the collection, or its erase, if no host operation has
-    /// precedence. The effect is that of [`Modern::on_event`] followed by [`Modern::activate`]. Returns false, without
-    /// any change, if the event is of another kind or a host operation has precedence.
+    /// Fast path for the end of a move: begins the next move of the collection, or its erase. The effect is that of
+    /// [`Modern::on_event`] followed by [`Modern::activate`]. Returns false, without any change, if the event is of
+    /// another kind, if a host operation has precedence, or if a log is kept.
     #[inline(always)]
     pub fn continue_collection(
         &mut self,
@@ -160,7 +160,7 @@ impl Modern {
     }
 
     /// Does the work of [`Modern::continue_collection`] in the less frequent cases: moves differ in duration, or host
-    /// operations may have precedence. Returns false if a log is kept.
+    /// operations may have precedence. Returns false if a host operation has precedence, or if a log is kept.
     #[inline(never)]
     fn continue_any_collection(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
         let continues = self.log.is_none() && !self.yields(die);
@@ -241,7 +241,7 @@ impl Modern {
         }
     }
 
-    /// Begins to collect a block, if a watermark or an order of the array's controller requires that.
+    /// Begins to collect a block if a watermark or an order requires that, or if the SLC cache is due to be folded.
     #[inline(never)]
     fn begin_to_collect(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         let waits = !self.chips[die].queue.is_empty();
@@ -286,8 +286,9 @@ impl Modern {
         }
     }
 
-    /// Whether the die's collection lets a waiting operation pass. If the die is above its watermark, the settings must
-    /// permit this. At the watermark, the collection must in addition keep pace with the host.
+    /// Whether the die's collection lets a waiting operation pass. Above the watermark, this requires preemption, an
+    /// order that permits it, or that the collection folds the SLC cache. At the watermark, it requires preemption, and
+    /// the collection must keep pace with the host.
     #[inline(always)]
     fn yields(&self, die: usize) -> bool {
         let folds = || self.map.collecting[die].is_some_and(|run| run.folds);

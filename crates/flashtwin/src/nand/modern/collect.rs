@@ -63,8 +63,8 @@ impl Run {
         }
     }
 
-    /// Whether the collection keeps pace with the host (D-170). The collection gains free pages, of which the host may
-    /// use a fraction smaller than the fraction of the moves that the collection has made.
+    /// Whether the collection keeps pace with the host (D-170): the fraction of the gained pages that the host has used
+    /// is below the fraction of the moves that the collection has made.
     fn keeps_pace(&self, pages_per_block: u32) -> bool {
         let gains = u64::from(pages_per_block.saturating_sub(self.live));
         u64::from(self.passed) * u64::from(self.live) < u64::from(self.moved) * gains
@@ -118,7 +118,7 @@ impl Modern {
             || self.map.in_pages && self.free_of(die) <= self.map.ftl.low()
     }
 
-    /// Begins to collect a block of the die, if there is room for its live pages.
+    /// Begins to collect a block of the die if that gains room ([`gc::worth_collecting`]). Returns whether it did.
     fn begin_collection(&mut self, die: usize, bit: u32, valid: u32, now: Time) -> bool {
         let pool = die as u32;
         if !gc::worth_collecting(&self.map.ftl, pool, valid) {

@@ -2,9 +2,10 @@
 //!
 //! A block is striped over the planes that operate together. A *row* is one flash page of each of these planes, and a
 //! flash page holds one or several logical pages. The *unit* is the number of logical pages in a row. Page `i` of a
-//! block is therefore in row `i / unit`, and there in plane `i % unit / pages of a flash page`. Row `r` has page type
-//! `r mod n`, where `n` is the number of types and type 0 is the lowest. (In real parts the types alternate in another
-//! order, so that the pages of a word line are not written in succession. The number of rows of each type is the same.)
+//! block is therefore in row `i / unit`. In this row, page `i` is in plane `(i % unit) / f`, where `f` is the number of
+//! logical pages of a flash page. Row `r` has page type `r mod n`, where `n` is the number of types and type 0 is the
+//! lowest. (In real parts the types alternate in another order, so that the pages of a word line are not written in
+//! succession. The number of rows of each type is the same.)
 
 use crate::divide::Divider;
 use crate::spec::{DeviceSpec, ModernNand};

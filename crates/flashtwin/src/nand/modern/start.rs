@@ -101,7 +101,7 @@ impl<M: Map> Modern<M> {
         once * times
     }
 
-    /// Returns the time to program a row of a stream's open block: the row of page `page`.
+    /// Returns the time to program the row of page `page` in the open block of a stream.
     #[inline(always)]
     pub(super) fn program(&self, stream: Stream, page: u32) -> Time {
         match &self.params.slc_cache {

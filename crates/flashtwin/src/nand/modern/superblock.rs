@@ -51,7 +51,7 @@ struct Run {
     set: u32,
     /// Number of dies that still have pages to read.
     reading: u32,
-    /// Number of pages read and not programmed.
+    /// Number of pages whose read has begun and whose program has not ended.
     moving: u32,
     /// Number of blocks not erased.
     blocks: u32,
@@ -219,7 +219,8 @@ impl Modern {
     // ---- runs ----
 
     /// Begins to collect the superblock with the fewest live pages. Two conditions must hold: a die has at most `low`
-    /// free blocks or an order to collect, and the collection gains pages. Returns whether a run began.
+    /// free blocks or an order to collect, and the collection gains pages and has room for the moved pages. Returns
+    /// whether a run began.
     fn begin_run(&mut self, low: u32, now: Time) -> bool {
         let wants = |&pool: &u32| {
             self.map

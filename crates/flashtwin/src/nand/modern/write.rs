@@ -1,4 +1,4 @@
-//! Programs of writes. Their pages get a place when a die takes the writes from its queue.
+//! Programs of writes. A page gets its place when the die takes the write from its queue.
 
 use super::*;
 

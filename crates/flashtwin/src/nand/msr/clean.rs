@@ -64,7 +64,7 @@ impl Msr {
         Some((cost, first))
     }
 
-    /// Returns the victim of the first pool that was ordered to collect and has a block worth collecting.
+    /// Returns the victim of the first pool that must collect and has a block worth collecting.
     fn block_for_steps(&mut self, chip: usize, now: Time) -> Option<u32> {
         let pools = self.ftl.shape.pools_per_chip;
         for pool in chip as u32 * pools..(chip as u32 + 1) * pools {

@@ -111,8 +111,8 @@ impl Service {
     }
 }
 
-/// Returns two numbers of free blocks: that at or below which a pool collects, and that at or below which a collection
-/// of a chip without copy-back continues.
+/// Returns the low and the high watermark, as numbers of free blocks. A pool at or below the low watermark collects. On
+/// a chip without copy-back, a collection continues until the number is above the high watermark.
 fn watermarks(spec: &DeviceSpec, params: &MsrNand) -> (u32, u32) {
     let g = &spec.geometry;
     let chip_blocks = g.planes_per_chip * g.blocks_per_plane;
@@ -225,7 +225,7 @@ impl Msr {
         }
     }
 
-    /// Whether an operation waits for the chip, or the chip may clean.
+    /// Whether an operation waits for the chip, or the chip may clean although none waits.
     #[inline(always)]
     fn has_work(&self, chip: usize) -> bool {
         let waits = !self.chips[chip].queue.is_empty();
@@ -356,8 +356,8 @@ impl Msr {
         }
     }
 
-    /// Before a run, the reference fills the blocks of a chip in a fixed order. Returns the `n`-th block of this order,
-    /// counted from 0, as this model numbers blocks.
+    /// Returns the `n`-th block of a chip, counted from 0, in the order in which the reference fills the blocks before
+    /// a run. The returned number is that of the page map.
     pub fn fill_order(&self, chip: u32, n: u32) -> u32 {
         let shape = &self.ftl.shape;
         let (plane, bit) = match self.params.plane_mapping {

@@ -1,5 +1,5 @@
-//! A chain of groups of units, after MiDAS. The number and the sizes of the groups follow from the times between the
-//! writes of a page.
+//! A chain of groups of units, after MiDAS. A group of the chain is a class of this scheme. The number and the sizes of
+//! the groups follow from the times between the writes of a page.
 
 use super::{Class, Device, Entry, HostPage, MovedPage, Needs, Scheme, Shipped, Survivors};
 use crate::component::{parameters, source, Component, Kind, Provenance, Settings};
@@ -33,7 +33,8 @@ const ROUNDS_MAX: usize = 16;
 /// Fraction of the predicted programs that a chain with more groups must save compared with the best shorter chain.
 const SAVED_BY_GROUP: f64 = 0.02;
 
-/// Lives of a sample of the pages: a life is the time from a write of a page to its next one.
+/// Lives of a sample of the pages. A life is the time from a write of a page until the host writes or trims the page
+/// again.
 #[derive(Clone, Debug)]
 struct Lives {
     /// Number of logical pages per page of the sample.
@@ -42,7 +43,8 @@ struct Lives {
     written_at: Vec<u64>,
     /// Host clock up to which `spent` includes the lives that have not ended.
     counted_to: u64,
-    /// Number of lives that have begun in this epoch. `over` is the number of lives that have ended in it.
+    /// Number of lives that have begun in this epoch, the time since the last search. `over` is the number of lives
+    /// that have ended in it.
     begun: u64,
     over: u64,
     /// Lower edges of the bins.
@@ -261,7 +263,7 @@ impl Midas {
     }
 
     /// Changes one of the first `groups` limits at a time, as long as that lowers the predicted number of moves.
-    /// Returns the number with the final limits, in moved pages per host page.
+    /// Returns the predicted number of moves with the final limits, per page that the host writes.
     fn fit(&self, survival: &Survival, limits: &mut [u32], groups: usize) -> f64 {
         let most = self.device.units.saturating_sub(self.device.low);
         let mut sizes = vec![0, 1, 2, 3];

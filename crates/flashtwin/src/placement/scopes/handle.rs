@@ -35,7 +35,7 @@ impl Scope for ByHandle {
         let Some(class) = pool.class else { return true };
         match pool.classes.class_of(unit.owner) {
             Some(of_unit) => of_unit == class,
-            // The unit has moved pages of several classes, namely of all classes that are not isolated.
+            // The unit holds moved pages of several classes. It is in the scope of the classes that are not isolated.
             None => !pool.classes.is_isolated(class),
         }
     }

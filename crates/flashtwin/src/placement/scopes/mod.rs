@@ -73,8 +73,8 @@ macro_rules! declare {
                 match self { $(AnyScope::$Type(scope) => scope.set_words(words),)+ }
             }
 
-            /// Returns the number of live pages by which a victim may exceed the best of all units, in percent of a
-            /// unit's pages. `None` means no limit.
+            /// Returns the maximum difference between the live pages of a victim within the scope and the fewest live
+            /// pages of any closed unit, in percent of a unit's pages. `None` means no limit.
             pub fn tolerance_percent(&self) -> Option<f64> {
                 match self { $(AnyScope::$Type(scope) => scope.tolerance_percent(),)+ }
             }
@@ -125,7 +125,7 @@ trait Scope: Sized {
     }
 }
 
-/// Whether a unit is full, or was closed before, and all its pages are programmed.
+/// Whether a unit is closed (full, or closed early) and all its assigned pages are programmed.
 fn is_closed(unit: &Unit) -> bool {
     !unit.bound && unit.awaited == 0 && unit.given > 0
 }

@@ -1,16 +1,16 @@
 //! Quotas: the number of units that each class may hold. The quotas are equal for all classes, given by the user, or
 //! the split of the units that needs the fewest moves.
 //!
-//! Let class i have L_i live pages, a share f_i of the host's pages, and S_i units. The optimal numbers S_i minimise
-//! the sum of f_i W(L_i / S_i). At the minimum, the derivatives by all S_i are equal. W is the closed form of the
-//! write amplification of first-in-first-out collection under uniform writes. This is valid if pages of a class are
-//! overwritten only by writes of the same class.
+//! Let W(load) be the write amplification of first-in-first-out collection under uniform writes, in closed form. Let
+//! class i have L_i units of live pages, a share f_i of the host's pages, and S_i units. The optimal numbers S_i
+//! minimise the sum of f_i W(L_i / S_i). At the minimum, the derivatives with respect to all S_i are equal. This is
+//! valid if pages of a class are overwritten only by writes of the same class.
 
 use super::{Asked, Setup};
 use crate::placement::scheme::{Class, CLASSES_MAX};
 use crate::placement::theory::optimal_split;
 
-/// The quotas are updated each time that one in 16 of the units has been erased.
+/// Optimal quotas are recomputed each time that one 16th of the units has been erased.
 const UPDATES: u32 = 16;
 
 #[derive(Clone, Debug)]
@@ -137,8 +137,8 @@ impl Quota {
             && units.iter().all(|&units| units <= self.whole.into())
     }
 
-    /// Adds the shares since the last update to the running mean. Their weight depends on the fraction of the
-    /// capacity that was written since then.
+    /// Adds the shares since the last update to the running mean. The weight of these shares depends on the fraction of
+    /// the capacity that was written since then.
     fn take_shares(&mut self, pool: &Asked) {
         let classes = pool.classes.classes();
         let now: Vec<u64> = (0..classes).map(|c| pool.classes.host_pages(c)).collect();

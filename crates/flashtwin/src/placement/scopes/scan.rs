@@ -14,7 +14,7 @@ parameters! {
     }
 }
 
-/// Share by which the limit rises in one step.
+/// Share of live pages by which the limit rises or falls in one step.
 const STEP: f64 = 0.05;
 
 /// The closed units of a group, arranged as a circle.

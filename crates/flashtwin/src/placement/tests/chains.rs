@@ -3,7 +3,8 @@
 use super::two_regions::skewed;
 use super::*;
 
-/// Returns a device that was written once in order. As in SSD-iq's figures, live pages are 0.875 of its units in use.
+/// Returns a device that was written once in order. As in SSD-iq's figures, 0.875 of the pages in its units in use are
+/// live.
 fn filled(rules: &str) -> Placed {
     let mut device = device(&format!(
         "units=411 unit_pages=128 logical_pages=44800 low=6 handles=ii {rules}"

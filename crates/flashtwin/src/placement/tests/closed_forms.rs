@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Returns the write amplification of a load that `next` draws. The device is first written for `passes` capacities.
-/// Then the same amount is written and measured.
+/// Returns the write amplification of a load whose pages `next` draws. The device is first written once in order. Then
+/// `passes` capacities of the load are written, and as many again are measured.
 fn measured(device: &mut Placed, passes: u64, mut next: impl FnMut() -> (u32, u16)) -> f64 {
     let pages = u64::from(device.setup().logical_pages);
     // The pages of the second part of a split load are written through their own handle from the start.
@@ -58,7 +58,7 @@ fn times(scale: u32, more: &str) -> Placed {
     ))
 }
 
-/// Returns the effective number of units in use. A frontier counts as half a unit, since it is half full on average.
+/// Returns the effective number of units in use. An open unit counts as half a unit, since it is half full on average.
 fn in_use(frontiers: u32) -> f64 {
     f64::from(UNITS) - 0.5 * f64::from(frontiers)
 }

@@ -17,7 +17,8 @@ pub(super) fn skewed(device: &mut Placed, writes: f64, capacities: u32, rng: &mu
 }
 
 fn two_regions() -> Placed {
-    // Two open units are half full on average, and one unit more than `low` is free. The fill is therefore 0.875.
+    // Two open units are half full on average, and one unit more than `low` is free. The share of live pages in the
+    // units in use is therefore 0.875.
     let mut device = device(
         "units=404 unit_pages=256 logical_pages=89600 low=2 handles=ii scheme=gc scope=scan",
     );

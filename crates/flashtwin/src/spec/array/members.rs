@@ -32,7 +32,7 @@ pub type ReadMember<'a> = &'a dyn Fn(&str, bool) -> Result<MemberFile, String>;
 /// The members of an array, and a device that has the sections of the array's front end.
 pub(in crate::spec) struct Made {
     pub members: Vec<DeviceSpec>,
-    /// Drives of members that are no profiles of flashtwin, as their files describe them.
+    /// Drives of members that are not profiles of flashtwin, as their files describe them.
     pub drives: Vec<DeviceSpec>,
     pub front: DeviceSpec,
 }

@@ -181,7 +181,7 @@ section! {
         idle_until_percent: Option<f64> = "array.idle_until_percent", Kind::Percent, OPTIONAL, &[],
             "While the array is idle, pools collect until this share of their blocks is free; default: the whole reserve.", "Harmonia section 4.3.2: the reserve";
     } and {
-        /// Drives of members that are no profiles of flashtwin, without the keys of `[member]`.
+        /// Drives of members that are not profiles of flashtwin, without the keys of `[member]`.
         drives: Vec<DeviceSpec> = made.drives;
         /// Short name, as in `devices/NAME.toml`.
         name: String = made.front.name;

@@ -248,7 +248,7 @@ impl ArraySpec {
         self.exported_pages() * u64::from(self.page_bytes())
     }
 
-    /// Bytes in a page.
+    /// Returns the number of bytes of a page.
     pub fn page_bytes(&self) -> u32 {
         self.members[0].geometry.page_bytes
     }

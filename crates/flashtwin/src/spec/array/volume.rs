@@ -13,12 +13,12 @@ use crate::units::narrow;
 const SPARE_SEGMENTS: u64 = 3;
 
 impl ArraySpec {
-    /// Members of a group.
+    /// Returns the number of members of a group.
     pub(crate) fn members_per_group(&self) -> u32 {
         narrow(self.members.len()) / self.groups
     }
 
-    /// Segments of a group.
+    /// Returns the number of segments of a group.
     pub(crate) fn segments_per_group(&self) -> u64 {
         self.member_pages() / u64::from(self.segment_pages.max(1))
     }
@@ -34,7 +34,7 @@ impl ArraySpec {
         u64::from(self.groups) * self.segments_per_group() * self.data_pages_per_segment()
     }
 
-    /// Pages that the host can address.
+    /// Returns the number of pages that the host can address.
     pub(super) fn volume_pages(&self) -> u64 {
         let all = self.data_pages_of_groups();
         all - percent_of(all, self.spare_percent)

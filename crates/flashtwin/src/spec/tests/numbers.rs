@@ -1,4 +1,4 @@
-//! Units, exactness of numbers, defaults, derived quantities, and texts that are no device files.
+//! Units, exactness of numbers, defaults, derived quantities, and texts that are not device files.
 
 use super::{small_with, SMALL};
 use crate::component::Pages;

@@ -147,8 +147,8 @@ impl Flash {
         None
     }
 
-    /// Handles a repeated program that found no room. It is passed on to the next living die, until all living dies,
-    /// or 255 of them, have refused it.
+    /// Handles a program that found no room. A program that is repeated because its die failed is passed on to the next
+    /// living die, until all living dies, or 255 of them, have refused it.
     fn after_refusal(
         &mut self,
         chip: usize,

@@ -148,7 +148,7 @@ impl Volume {
         };
         let segments = shape.groups * shape.segments;
         let places = segments as usize * shape.data as usize;
-        // A segment is worth the moves only if its number of invalid pages is above half the mean over all segments.
+        // A segment is worth the moves only if it has at least half the mean number of invalid pages of all segments.
         let half_spare = u64::from(shape.data) * u64::from(spare) / u64::from(2 * shape.segments);
         Some(Volume {
             layout: Layout::new(Level::Raid5, spec.rotation, shape.members, spec.chunk_pages),
@@ -189,7 +189,7 @@ impl Volume {
         (members, number * self.shape.pages)
     }
 
-    /// Returns the first member of the place's group, the page stripe, and the place within the stripe.
+    /// Returns the first member of the place's group, the page stripe, and the data place within the stripe.
     fn stripe_of(&self, place: u32) -> (usize, Stripe, u32) {
         let (segment, k) = self.by_data.div_rem(place);
         let (stripe, within) = self.by_stripe.div_rem(k);

@@ -58,7 +58,7 @@ pub(super) struct Run {
     of: Collection,
     /// Number of dies that still have pages to read.
     reading: u32,
-    /// Number of pages read and not programmed.
+    /// Number of pages whose read has begun and whose program has not ended.
     moving: u32,
     /// Number of dies that have blocks to erase.
     erasing: u32,
@@ -148,8 +148,8 @@ impl Modern<Units> {
         self.map.device.is_low(group) && self.begin_run(group, Some(class), now)
     }
 
-    /// Begins to collect early: the group has more than `low` free units, but at most `early`, and host writes may pass
-    /// the collection. Returns whether a collection began.
+    /// Begins to collect early if the group has more than `low` but at most `early` free units, if host writes may pass
+    /// the collection, and if a collection gains enough pages. Returns whether a collection began.
     pub(super) fn begin_early(&mut self, group: u32, class: Class, now: Time) -> bool {
         let early = self.map.preemptible && self.map.device.free(group) <= self.map.early;
         early && !self.map.device.is_low(group) && self.begin_run(group, Some(class), now)

@@ -3,10 +3,10 @@
 //! A host page gets its place in flash when its program is queued, in the order in which programs are queued (P-2). The
 //! map has the place from then on, although the die programs the page later.
 //!
-//! A group has no room for a page in two cases: while it collects, unless writes may pass, or if it has no unit for the
-//! page's class. The page then waits in the group behind other pages of its class (`write`). Each group collects one
-//! unit at a time, independently of the other groups (`collect`). [`Placed`] makes all placement decisions, both in
-//! simulated time and without time.
+//! A page waits in its group, behind other pages of its class, in two cases: while the group collects and writes may
+//! not pass, or if no unit can be collected before programs end (`write`). If the group has no unit for the class of
+//! the page, the page goes to another group. Each group collects one unit at a time, independently of the other groups
+//! (`collect`). [`Placed`] makes all placement decisions, both in simulated time and without time.
 
 mod collect;
 mod stripes;
@@ -152,13 +152,12 @@ impl Modern<Units> {
         true
     }
 
-    /// Returns the number of pages that [`Modern::fill_steady`] writes at most.
+    /// Returns the largest number of pages that [`Modern::fill_steady`] writes at random.
     pub fn steady_pages(&self) -> u64 {
         u64::from(CAPACITIES_MAX) * u64::from(self.map.device.setup().logical_pages)
     }
 
-    /// Returns the approximate number of free pages that the die has in an open unit: that of the first class of its
-    /// group.
+    /// Returns the approximate number of free pages that the die has in the open unit of the first class of its group.
     pub fn open_pages(&self, die: usize) -> u32 {
         let group = self.map.stripes.group_of(die);
         self.map.device.open_pages(group) / self.map.stripes.dies
@@ -180,7 +179,7 @@ impl Modern<Units> {
         }
     }
 
-    /// Erases of each block.
+    /// Returns the number of erases of each block.
     pub fn erase_counts(&self) -> Vec<u32> {
         let blocks = (self.map.stripes.blocks * self.map.stripes.dies) as usize;
         let of_units = self.map.device.erase_counts();
@@ -189,7 +188,7 @@ impl Modern<Units> {
             .collect()
     }
 
-    /// Blocks of a unit, on all dies.
+    /// Returns the number of blocks of a unit, on all dies.
     #[cfg(test)]
     pub fn blocks_of_unit(&self) -> u32 {
         self.map.stripes.blocks * self.map.stripes.dies
@@ -211,7 +210,8 @@ impl Modern<Units> {
     }
 
     /// Starts the next work of a free die. Reads with priority come first. If writes may pass collections, the other
-    /// host operations and the steps of a collection take turns. If not, the collection takes precedence over them.
+    /// host operations and the steps of a collection take turns. If not, the collection takes precedence over the other
+    /// host operations.
     fn activate_one(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         if self.is_taken(die, now, events) {
             return;

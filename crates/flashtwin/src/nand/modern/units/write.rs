@@ -39,7 +39,7 @@ pub(super) struct Next {
 enum Room {
     /// The page goes to the open unit of its class in this group.
     In(u32),
-    /// There is no room until this group has collected.
+    /// There is no room until this group has collected, or until its programs have ended.
     After(u32),
     None,
 }
@@ -124,8 +124,8 @@ impl Modern<Units> {
         {
             let device = &mut self.map.device;
             if device.is_low(group) && device.is_awaited(group) {
-                // Every unit that could be collected has pages that are not programmed yet. The write waits until they
-                // are programmed, because the unit may be collected then.
+                // No unit can be collected now, but pages of the group are not programmed yet. The write waits for
+                // these programs, because a unit may be collected afterwards.
                 return Room::After(group);
             }
             return match device.opens(group, class) {
