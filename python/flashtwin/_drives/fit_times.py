@@ -98,7 +98,7 @@ class FittedTimes:
         return [max(values) / min(values) - 1 for values in seeds]
 
     def standing(self, key: str) -> str:
-        """Return what several seeds say about the values of a key."""
+        """Return the origin of the values of a key: fitted, and whether several seeds agree."""
         if len(self.by_seed) < 2:
             return "fitted"
         differences = self.differences(key)
