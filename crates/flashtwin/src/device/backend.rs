@@ -49,7 +49,7 @@ pub(crate) mod sealed {
     use super::*;
 
     /// Stands for "no single unit": the page may be written to several units.
-    pub const NO_HOME: u32 = u32::MAX;
+    pub const NO_HOME: ChipId = ChipId(u16::MAX);
 
     /// Executes page operations, and returns them when they have ended.
     ///
@@ -80,7 +80,7 @@ pub(crate) mod sealed {
         /// Returns the only unit to which copies of the page can be written. Returns [`NO_HOME`] if copies can be
         /// written to several units.
         #[inline(always)]
-        fn home(&self, _lpn: Lpn) -> u32 {
+        fn home(&self, _lpn: Lpn) -> ChipId {
             NO_HOME
         }
         /// Returns the unit that holds the page's copy, if there is one.

@@ -136,9 +136,9 @@ unsafe impl Work for Flash {
     }
 
     #[inline(always)]
-    fn home(&self, lpn: Lpn) -> u32 {
+    fn home(&self, lpn: Lpn) -> ChipId {
         match self.placement.is_static {
-            true => self.placement.chip(lpn),
+            true => ChipId(self.placement.chip(lpn) as u16),
             false => NO_HOME,
         }
     }

@@ -27,7 +27,7 @@ use crate::events::EventQueue;
 use crate::nand::{Done, PageOp};
 use crate::request::Op;
 use crate::spec::{ArraySpec, DeviceSpec, Level, Reads};
-use crate::units::{narrow, Lpn, Time};
+use crate::units::{narrow, ChipId, Lpn, Time};
 use batch::Batch;
 
 /// An array of SSDs. Cloning it clones its whole state.
@@ -417,7 +417,7 @@ unsafe impl Work for Raid {
     }
 
     #[inline(always)]
-    fn home(&self, lpn: Lpn) -> u32 {
+    fn home(&self, lpn: Lpn) -> ChipId {
         let units = &self.io.watch.units;
         match self.swan.is_none() && units.have_homes() {
             true => units.home_of(&self.io.layout, lpn),

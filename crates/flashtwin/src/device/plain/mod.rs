@@ -154,7 +154,7 @@ unsafe impl<B: Backend, const KIND: u8> Work for Plain<B, KIND> {
     }
 
     #[inline(always)]
-    fn home(&self, lpn: Lpn) -> u32 {
+    fn home(&self, lpn: Lpn) -> ChipId {
         self.get().home(lpn)
     }
 
