@@ -11,7 +11,7 @@
 //!
 //! A back end never calls the front end.
 
-use crate::chips::{ChipChanges, ChipSet};
+use crate::chips::{ChipChanges, ChipSet, MovedPages};
 use crate::events::EventQueue;
 use crate::metrics::FlashReport;
 use crate::nand::{Asked, Done, PageOp};
@@ -154,6 +154,16 @@ pub(crate) mod sealed {
         #[inline]
         fn time_changes(&self) -> Option<&ChipChanges> {
             None
+        }
+        /// Whether [`Work::take_moved`] would return any pages.
+        #[inline(always)]
+        fn has_moved(&self) -> bool {
+            false
+        }
+        /// Returns the pages whose unit has changed since the last call, except by an operation that the front end
+        /// queued and that has not ended or has just ended. A page that moved twice may be contained twice.
+        fn take_moved(&mut self) -> MovedPages {
+            MovedPages::default()
         }
         /// Resets all counters and clocks to zero.
         fn reset_stats(&mut self, now: Time);

@@ -5,7 +5,7 @@ use crate::array::layout::{Layout, MembersOf, Spot, Stripe};
 use crate::array::member::Member;
 use crate::chips::ChipSet;
 use crate::memory::TrustedTable;
-use crate::spec::{ArraySpec, DeviceSpec, Level, MemberInGc, Protect};
+use crate::spec::{ArraySpec, DeviceSpec, Level, MemberInGc, Placement, Protect};
 use crate::units::{narrow, ChipId, Lpn};
 
 /// The units of an array, and which of them are in GC.
@@ -26,6 +26,8 @@ pub(crate) struct Units {
     /// The unit of a page by its [place in the round](Layout::place_in_round). Empty if the unit of a page depends on
     /// the chip that holds its flash copy.
     homes: Vec<ChipId>,
+    /// Whether pages may move to other units at any time: units are chips, and members have dynamic placement.
+    pub wander: bool,
 }
 
 impl Units {
@@ -59,6 +61,8 @@ impl Units {
             protect: spec.protect,
             member_in_gc: spec.member_in_gc,
             homes: Vec::new(),
+            wander: (spec.protect, spec.member_in_gc) == (Protect::Data, MemberInGc::Chip)
+                && (spec.members.iter()).any(|m| m.ftl.placement == Placement::Dynamic),
         };
         if units.protect == Protect::Stripe || units.member_in_gc != MemberInGc::Chip {
             let home = |(place, row): (u32, MembersOf)| {

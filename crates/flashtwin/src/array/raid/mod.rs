@@ -22,6 +22,7 @@ use super::member::response::Response;
 use super::member::{Place, State};
 use super::record::log::ArrayEvent;
 use super::swan::Swan;
+use crate::chips::MovedPages;
 use crate::device::{Device, Work, NO_HOME};
 use crate::events::EventQueue;
 use crate::nand::{Done, PageOp};
@@ -550,6 +551,26 @@ unsafe impl Work for Raid {
                 self.for_each_touched(lpn, |drive, lpn| drive.prefetch_old_copy::<F>(lpn));
             }),
             Some(_) => self.prefetch_of_volume(lpn),
+        }
+    }
+
+    #[inline(always)]
+    fn has_moved(&self) -> bool {
+        let of_volume = self
+            .swan
+            .as_ref()
+            .is_some_and(|s| !s.volume.moved.is_empty());
+        of_volume || self.io.watch.units.wander
+    }
+
+    fn take_moved(&mut self) -> MovedPages {
+        let of_volume = self
+            .swan
+            .as_mut()
+            .map(|swan| std::mem::take(&mut swan.volume.moved));
+        match self.io.watch.units.wander {
+            true => MovedPages::any(),
+            false => of_volume.unwrap_or_default(),
         }
     }
 

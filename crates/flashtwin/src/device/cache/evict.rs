@@ -31,7 +31,7 @@ impl<B: Backend> Device<B> {
         if !self.cache.room.is_full(way, access) {
             return Some(Evicted::Nothing);
         }
-        self.report_unsettled();
+        self.report_units();
         let found = with_view!(self, |cache, view| {
             let by_scan = match cfg!(debug_assertions) {
                 true => cache.room.victim_by_scan(&view, way),

@@ -17,7 +17,7 @@
 //! | `in_order` | the fast path of a miss |
 //! | `in_flight` | pages that cannot be evicted yet, and the accesses that wait for one |
 //! | `evict`, `groups` | victims; pages that are written together |
-//! | `unsettled` | pages whose chip may change before a program ends |
+//! | `unsettled` | pages whose chip may have changed since the last report to the policy |
 //! | `ahead` | pages that are written back ahead of their eviction |
 //! | `claims` | slots under policies whose blocks occupy the room of all their pages |
 //! | `flush`, `trim`, `power_cut` | flushes, trims, power loss |

@@ -422,13 +422,7 @@ impl<B: Backend> Device<B> {
             return;
         }
         if let Some(PageId(cached)) = self.cache.find(lpn) {
-            let p = self.page(cached);
-            if !p.has_left() && p.pool == Pool::Policy {
-                with_view!(self, |cache, view| cache
-                    .room
-                    .policy
-                    .moved(&view, PageId(cached)));
-            }
+            self.report_unit(cached);
         }
     }
 
