@@ -1,7 +1,7 @@
-//! Sets of chips. A set stores one bit for each chip, and the number of its chips. The file also has the record of
-//! chips whose work has changed.
+//! Sets of chips. A set stores one bit for each chip, and the number of its chips. The file also has two records of
+//! changes: the chips whose work has changed, and the pages that have moved to other chips.
 
-use crate::units::ChipId;
+use crate::units::{ChipId, Lpn};
 
 /// A set of chips, by number.
 #[derive(Clone, Debug)]
@@ -111,9 +111,58 @@ impl ChipChanges {
     }
 }
 
+/// Record of the pages that a back end has moved to other chips on its own.
+#[derive(Clone, Debug, Default)]
+pub struct MovedPages {
+    /// The moved pages, unless `any` is true. May contain a page several times.
+    pub(crate) pages: Vec<Lpn>,
+    /// Whether any page may have moved.
+    pub(crate) any: bool,
+}
+
+impl MovedPages {
+    /// Largest number of pages in the record. If more pages move, the record no longer tells them apart.
+    const MAX: usize = 4096;
+
+    /// Returns the record of a back end in which any page may have moved.
+    pub(crate) fn any() -> MovedPages {
+        MovedPages {
+            pages: Vec::new(),
+            any: true,
+        }
+    }
+
+    /// Records that a page has moved.
+    #[inline]
+    pub(crate) fn note(&mut self, lpn: Lpn) {
+        if self.pages.len() == MovedPages::MAX {
+            *self = MovedPages::any();
+        }
+        if !self.any {
+            self.pages.push(lpn);
+        }
+    }
+
+    /// Whether no page has moved.
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        !self.any && self.pages.is_empty()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_record_of_moved_pages_does_not_tell_them_apart() {
+        let mut moved = MovedPages::default();
+        assert!(moved.is_empty());
+        (0..MovedPages::MAX as u32).for_each(|page| moved.note(Lpn(page)));
+        assert!(!moved.any && moved.pages.len() == MovedPages::MAX);
+        moved.note(Lpn(0));
+        assert!(moved.any && moved.pages.is_empty() && !moved.is_empty());
+    }
 
     #[test]
     fn a_record_returns_the_changes_since_the_last_look() {

@@ -92,7 +92,7 @@ pub enum Skip {
 
 impl Skip {
     /// Whether pages of `chip` are skipped.
-    #[inline]
+    #[inline(always)]
     pub fn chip(self, device: &dyn DeviceView, chip: ChipId) -> bool {
         match self {
             Skip::Nothing => false,
@@ -105,13 +105,13 @@ impl Skip {
     }
 
     /// Whether `page` is skipped.
-    #[inline]
+    #[inline(always)]
     pub fn page(self, device: &dyn DeviceView, page: PageId) -> bool {
         device.in_flight(page) || self.page_by_chip(device, page)
     }
 
     /// Whether `page` is skipped because of its chip; a page without a chip never is.
-    #[inline]
+    #[inline(always)]
     pub fn page_by_chip(self, device: &dyn DeviceView, page: PageId) -> bool {
         self != Skip::Nothing
             && device

@@ -40,7 +40,7 @@ use drain::{Drain, InHand, Latencies};
 use placed::Placed;
 use std::collections::VecDeque;
 
-use crate::chips::ChipSet;
+use crate::chips::{ChipSet, MovedPages};
 use crate::events::EventQueue;
 use crate::ftl::PageMap;
 use crate::gc::{Force, Orders};
@@ -823,6 +823,25 @@ impl Nand {
             Nand::Modern(n) => &n.chips_in_gc,
             Nand::Layered(n) => &n.chips_in_gc,
             Nand::Units(n) => &n.chips_in_gc,
+        }
+    }
+
+    /// Whether collections may have moved pages to other chips since the last call of [`Nand::take_moved`].
+    #[inline]
+    pub fn has_moved(&self) -> bool {
+        match self {
+            Nand::Msr(_) | Nand::Layered(_) => false,
+            Nand::Modern(n) => !n.moved.is_empty(),
+            Nand::Units(n) => !n.moved.is_empty(),
+        }
+    }
+
+    /// Returns the pages that collections may have moved to other chips since the last call.
+    pub fn take_moved(&mut self) -> MovedPages {
+        match self {
+            Nand::Msr(_) | Nand::Layered(_) => MovedPages::default(),
+            Nand::Modern(n) => std::mem::take(&mut n.moved),
+            Nand::Units(n) => std::mem::take(&mut n.moved),
         }
     }
 

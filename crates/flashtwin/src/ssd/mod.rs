@@ -11,7 +11,7 @@ mod precondition;
 mod times;
 
 use crate::buffer::{Setup, UserPolicy};
-use crate::chips::{ChipChanges, ChipSet};
+use crate::chips::{ChipChanges, ChipSet, MovedPages};
 use crate::device::{Backend, Device, Front, PowerCut, Work, NO_HOME};
 use crate::divide::Divider;
 use crate::events::EventQueue;
@@ -43,6 +43,8 @@ pub struct Flash {
     rules: Option<Box<UserRules>>,
     /// Record of chips whose times have changed, for a policy that uses it.
     changes: Option<Box<ChipChanges>>,
+    /// Whether the map was changed in no simulated time since the last call of [`Work::take_moved`].
+    is_rewritten: bool,
 }
 
 /// Assignment of pages to chips.
@@ -136,9 +138,9 @@ unsafe impl Work for Flash {
     }
 
     #[inline(always)]
-    fn home(&self, lpn: Lpn) -> u32 {
+    fn home(&self, lpn: Lpn) -> ChipId {
         match self.placement.is_static {
-            true => self.placement.chip(lpn),
+            true => ChipId(self.placement.chip(lpn) as u16),
             false => NO_HOME,
         }
     }
@@ -237,6 +239,19 @@ unsafe impl Work for Flash {
     fn time_changes(&self) -> Option<&ChipChanges> {
         // When a die fails, its operations move to other dies, so the record is not valid then.
         self.changes.as_deref().filter(|_| !self.has_dead)
+    }
+
+    #[inline(always)]
+    fn has_moved(&self) -> bool {
+        !self.placement.is_static && (self.is_rewritten || self.nand.has_moved())
+    }
+
+    fn take_moved(&mut self) -> MovedPages {
+        let moved = self.nand.take_moved();
+        match std::mem::take(&mut self.is_rewritten) {
+            true => MovedPages::any(),
+            false => moved,
+        }
     }
 
     fn reset_stats(&mut self, now: Time) {
@@ -418,6 +433,7 @@ impl Ssd {
             has_dead: false,
             rules: None,
             changes: None,
+            is_rewritten: false,
         };
         Device::behind(&front(spec), flash, policy)
     }

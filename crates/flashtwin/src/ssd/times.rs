@@ -28,14 +28,15 @@ impl Flash {
         }
     }
 
-    /// Records that the work of any chip may have changed.
+    /// Records that the work of any chip and the place of any page may have changed.
     pub(super) fn note_all(&mut self) {
+        self.is_rewritten = true;
         if let Some(changes) = &mut self.changes {
             changes.note_all();
         }
     }
 
-    /// Returns the back end for a change in which no time passes. All chips are recorded as changed.
+    /// Returns the back end for a change in which no time passes. All chips and pages are recorded as changed.
     pub(super) fn nand_untimed(&mut self) -> &mut Nand {
         self.note_all();
         &mut self.nand

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 
 use super::waiters::WaitList;
 use crate::nand::FlashEvent;
-use crate::units::{Lpn, Time};
+use crate::units::{ChipId, Lpn, Time};
 
 /// An index into a table. An `Option<Index>` takes no more memory than an `Index`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,6 +123,8 @@ pub(super) enum Membership {
 #[repr(align(64))]
 pub(super) struct Page {
     pub lpn: Lpn,
+    /// The only unit to which the page can be written, or [`NO_HOME`](crate::device::NO_HOME).
+    pub home: ChipId,
     pub residency: Residency,
     pub pool: Pool,
     pub rank: Rank,
@@ -151,9 +153,10 @@ const _: () = assert!(size_of::<Page>() == 64, "a page fits one cache line");
 impl Page {
     /// Creates a page that waits for its slot.
     #[inline]
-    pub fn new(lpn: Lpn, pool: Pool) -> Page {
+    pub fn new(lpn: Lpn, pool: Pool, home: ChipId) -> Page {
         Page {
             lpn,
+            home,
             residency: Residency::Awaiting { writer: None },
             pool,
             rank: Rank::Evictable,

@@ -9,7 +9,7 @@ use std::mem::offset_of;
 
 use super::link::Mode;
 use super::{Backend, Device};
-use crate::chips::{ChipChanges, ChipSet};
+use crate::chips::{ChipChanges, ChipSet, MovedPages};
 use crate::device::Work;
 use crate::events::EventQueue;
 use crate::metrics::FlashReport;
@@ -154,7 +154,7 @@ unsafe impl<B: Backend, const KIND: u8> Work for Plain<B, KIND> {
     }
 
     #[inline(always)]
-    fn home(&self, lpn: Lpn) -> u32 {
+    fn home(&self, lpn: Lpn) -> ChipId {
         self.get().home(lpn)
     }
 
@@ -238,6 +238,15 @@ unsafe impl<B: Backend, const KIND: u8> Work for Plain<B, KIND> {
     #[inline]
     fn time_changes(&self) -> Option<&ChipChanges> {
         self.get().time_changes()
+    }
+
+    #[inline(always)]
+    fn has_moved(&self) -> bool {
+        self.get().has_moved()
+    }
+
+    fn take_moved(&mut self) -> MovedPages {
+        self.0.take_moved()
     }
 
     fn reset_stats(&mut self, now: Time) {
