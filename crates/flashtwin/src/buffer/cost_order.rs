@@ -11,16 +11,17 @@ const EMPTY: u128 = u128::MAX;
 /// two lists have equal keys.
 #[derive(Clone, Debug)]
 pub(super) struct CostOrder {
-    /// The tournament. `keys[lists..]` are the keys of the lists. `keys[i]` is the lesser of `keys[2 * i]` and
-    /// `keys[2 * i + 1]`, so `keys[1]` is the least key of all.
-    keys: Vec<u128>,
+    /// The tournament, as the two keys of each match. With n lists, list l has the number n + l. The winner of match i
+    /// has the number i, so the winner of match 1 is the least of all. The keys of numbers 2 * i and 2 * i + 1 are in
+    /// match i.
+    matches: Vec<[u128; 2]>,
 }
 
 impl CostOrder {
     /// The order of lists without pages.
     pub fn new(lists: usize) -> CostOrder {
         CostOrder {
-            keys: vec![EMPTY; 2 * lists],
+            matches: vec![[EMPTY; 2]; lists],
         }
     }
 
@@ -30,26 +31,28 @@ impl CostOrder {
         let key = cost.map_or(EMPTY, |(time, rank)| {
             u128::from(time.0) << 64 | u128::from(rank) << 32 | list as u128
         });
-        let mut at = self.keys.len() / 2 + list;
+        let mut number = self.matches.len() + list;
         let mut least = key;
         loop {
-            if self.keys[at] == least {
+            let keys = &mut self.matches[number / 2];
+            let place = &mut keys[number % 2];
+            if *place == least {
                 return;
             }
-            self.keys[at] = least;
-            if at <= 1 {
+            *place = least;
+            if number <= 1 {
                 return;
             }
-            least = least.min(self.keys[at ^ 1]);
-            at /= 2;
+            least = keys[0].min(keys[1]);
+            number /= 2;
         }
     }
 
-    /// Returns the list of the least cost; `None` if no list has pages.
+    /// Returns the list of the least cost, and its rank; `None` if no list has pages.
     #[inline]
-    pub fn least(&self) -> Option<usize> {
-        let least = self.keys[1];
-        (least != EMPTY).then_some(least as u32 as usize)
+    pub fn least(&self) -> Option<(usize, u32)> {
+        let least = self.matches[0][1];
+        (least != EMPTY).then_some((least as u32 as usize, (least >> 32) as u32))
     }
 }
 
@@ -141,6 +144,7 @@ mod tests {
                 order.set(list, costs[list]);
                 let scanned = (0..lists).filter(|&list| costs[list].is_some());
                 let scanned = scanned.min_by_key(|&list| (costs[list], list));
+                let scanned = scanned.map(|list| (list, costs[list].map_or(0, |cost| cost.1)));
                 assert_eq!(order.least(), scanned, "seed {seed}, {costs:?}");
             }
         }

@@ -337,7 +337,7 @@ impl<B: Backend> Device<B> {
         self.link.on_bus = Some(id);
         let until = self.now + self.wire_time(id);
         let order = self.events.take_order();
-        match B::PLAIN {
+        match B::PLAIN && !B::AHEAD {
             true => self.link.pending.set_alone(BUS, until, order),
             false => self.link.pending.set(BUS, until, order),
         }
@@ -366,7 +366,7 @@ impl<B: Backend> Device<B> {
     }
 
     pub(super) fn bus_done(&mut self) {
-        match B::PLAIN {
+        match B::PLAIN && !B::AHEAD {
             true => self.link.pending.clear_alone(BUS),
             false => self.link.pending.clear(BUS),
         }

@@ -93,7 +93,7 @@ impl Drain {
     /// Collects the inputs for a chip with the given numbers of reads and writes. `waiting_writes` is the number of
     /// these writes that have not taken a page yet. `gc_moves` is the number of pages that a running GC has not moved
     /// yet.
-    #[inline]
+    #[inline(always)]
     pub fn of(
         ftl: &PageMap,
         chip: u32,
@@ -122,7 +122,7 @@ impl Drain {
 
     /// Returns N_sp: the number of summary pages that are programmed if the waiting writes and `moved` pages are
     /// programmed (Eq. 4).
-    #[inline]
+    #[inline(always)]
     fn summaries(&self, moved: u32) -> u64 {
         let programs = self.waiting_writes + moved;
         let room = self.free_in_block.saturating_sub(1);
@@ -135,6 +135,7 @@ impl Drain {
 
     /// Returns the chip queue complete time as printed in Eqs 1 to 4. Operations in service count with their whole
     /// time, as if they were still waiting. A running GC counts as if it had not begun.
+    #[inline(always)]
     pub fn time(&self, l: &Latencies) -> Time {
         let (collecting, moved) = if self.collects {
             let moved = self.victim_pages;

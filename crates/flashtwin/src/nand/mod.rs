@@ -740,11 +740,13 @@ impl Nand {
 
     /// Returns the time until a chip of a device that writes by units has completed its work. A collection occupies a
     /// whole group of chips; the time of each chip includes the chip's share of the collection.
+    #[inline(never)]
     fn drain_time_by_units(&self, chip: usize, now: Time) -> Time {
         let gc_rest = self.in_hand(chip, now).gc_rest;
         self.load(chip) + gc_rest.unwrap_or(Time::ZERO)
     }
 
+    #[inline(never)]
     fn drain_time_exact(&self, ftl: &PageMap, chip: usize, now: Time) -> Time {
         let of = &self.chips()[chip];
         let in_hand = self.in_hand(chip, now);

@@ -24,6 +24,7 @@ use crate::spec::{DeviceSpec, Placement};
 use crate::units::{ChipId, Lpn, Time};
 use classes::classes;
 pub use death::DieError;
+use times::WorkRecord;
 
 /// An SSD. A clone has the whole state of the SSD.
 pub type Ssd = Device<Flash>;
@@ -42,7 +43,7 @@ pub struct Flash {
     /// Placement rules of a user, which replace those of the specification; `None` if there are none.
     rules: Option<Box<UserRules>>,
     /// Record of chips whose times have changed, for a policy that uses it.
-    changes: Option<Box<ChipChanges>>,
+    record: Option<Box<WorkRecord>>,
 }
 
 /// Assignment of pages to chips.
@@ -155,7 +156,7 @@ unsafe impl Work for Flash {
     #[inline(always)]
     fn enqueue(&mut self, unit: usize, op: PageOp, now: Time, events: &mut EventQueue) {
         self.nand.enqueue(unit, op, now, events);
-        self.note_change(unit);
+        self.note_arrival(unit);
     }
 
     #[inline(always)]
@@ -200,13 +201,13 @@ unsafe impl Work for Flash {
     #[inline(always)]
     fn activate(&mut self, unit: usize, now: Time, events: &mut EventQueue) {
         self.nand.activate(unit, now, events);
-        self.note_change(unit);
+        self.note_activation(unit);
     }
 
     #[inline]
     fn trim(&mut self, lpn: Lpn, now: Time, events: &mut EventQueue) {
         self.nand.trim(lpn, now, events);
-        self.note_change(self.placement.chip(lpn) as usize);
+        self.note_activation(self.placement.chip(lpn) as usize);
     }
 
     #[inline(always)]
@@ -230,13 +231,17 @@ unsafe impl Work for Flash {
     }
 
     fn follow_times(&mut self, on: bool) {
-        self.changes = self.record_of_times(on);
+        self.record = self.record_of_times(on);
     }
 
     #[inline]
     fn time_changes(&self) -> Option<&ChipChanges> {
-        // When a die fails, its operations move to other dies, so the record is not valid then.
-        self.changes.as_deref().filter(|_| !self.has_dead)
+        self.valid_record().map(|record| &record.changes)
+    }
+
+    #[inline]
+    fn idle_units(&self) -> Option<&ChipSet> {
+        self.valid_record()?.idle()
     }
 
     fn reset_stats(&mut self, now: Time) {
@@ -340,7 +345,7 @@ impl Flash {
         now: Time,
         events: &mut EventQueue,
     ) {
-        debug_assert!(self.changes.is_none());
+        debug_assert!(self.record.is_none());
         self.nand.enqueue(chip, op, now, events);
     }
 
@@ -416,7 +421,7 @@ impl Ssd {
             next_write: 0,
             has_dead: false,
             rules: None,
-            changes: None,
+            record: None,
         };
         Device::behind(&front(spec), flash, policy)
     }

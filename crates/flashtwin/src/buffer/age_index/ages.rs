@@ -17,8 +17,6 @@ struct AgeSet {
     /// Tree of bits above `words`. The lowest level has one bit for each word that is not empty. Each higher level
     /// has one bit for each non-empty word of the level below. The highest level is a single word.
     upper: Vec<Vec<u64>>,
-    /// Lower bound of the ages in the set.
-    low: usize,
 }
 
 impl AgeSet {
@@ -28,7 +26,6 @@ impl AgeSet {
             words: large_table(0, ages / 64),
             counts: vec![0; ages / RUN],
             upper: Vec::new(),
-            low: 0,
         };
         let mut bits = ages / 64;
         while bits > 1 {
@@ -40,7 +37,6 @@ impl AgeSet {
 
     #[inline]
     fn insert(&mut self, age: usize) {
-        self.low = self.low.min(age);
         self.counts[age / RUN] += 1;
         let word = &mut self.words[age / 64];
         let was_empty = *word == 0;
@@ -52,7 +48,6 @@ impl AgeSet {
 
     #[inline]
     fn remove(&mut self, age: usize) {
-        self.low += usize::from(self.low == age);
         self.counts[age / RUN] -= 1;
         let word = &mut self.words[age / 64];
         *word &= !(1 << (age % 64));
@@ -88,10 +83,18 @@ impl AgeSet {
         }
     }
 
-    /// Returns the least age of the set.
+    /// Returns the least age of the set; `None` if the set is empty.
     #[inline]
     fn first(&self) -> Option<usize> {
-        self.first_from(self.low)
+        let mut i = 0;
+        for level in self.upper.iter().rev() {
+            let word = level[i];
+            if word == 0 {
+                return None;
+            }
+            i = i * 64 + word.trailing_zeros() as usize;
+        }
+        Some(i * 64 + self.words[i].trailing_zeros() as usize)
     }
 
     /// Returns the least age of the set that is not below `age`; `None` if there is none.
@@ -127,11 +130,12 @@ impl AgeSet {
     /// Returns the number of ages in the set that are below `age`.
     fn below(&self, age: usize) -> u64 {
         let run = age / RUN;
-        let from = (self.low.min(age) / 64).max(run * WORDS);
+        let low = self.first().unwrap_or(age);
+        let from = (low.min(age) / 64).max(run * WORDS);
         let words = &self.words[from..age / 64];
         let whole: u32 = words.iter().map(|word| word.count_ones()).sum();
         let rest = self.words[age / 64] & ((1 << (age % 64)) - 1);
-        let runs: u32 = match self.low / RUN {
+        let runs: u32 = match low / RUN {
             first if first < run => self.counts[first..run].iter().sum(),
             _ => 0,
         };
@@ -143,7 +147,6 @@ impl AgeSet {
     fn begin_anew(&mut self) {
         self.counts.fill(0);
         self.upper.iter_mut().for_each(|level| level.fill(0));
-        self.low = 0;
     }
 }
 
@@ -248,15 +251,17 @@ impl Ages {
     fn renumber(&mut self) {
         self.numbering = self.numbering.wrapping_add(1);
         self.sets.iter_mut().for_each(AgeSet::begin_anew);
-        let mut taken = vec![0; self.sets.len()];
+        // The sets that have some of the next 64 ages, each with its bits.
+        let mut taken: Vec<(usize, u64)> = Vec::with_capacity(self.sets.len());
         let mut next = 0;
         // The new age of a page is never larger than its old age, so it overwrites no age that is still to be
         // processed.
         for age in 0..self.log.len() {
             if age % 64 == 0 {
-                for (word, set) in taken.iter_mut().zip(&mut self.sets) {
-                    *word = std::mem::take(&mut set.words[age / 64]);
-                }
+                taken.clear();
+                let words = self.sets.iter_mut().map(|set| &mut set.words[age / 64]);
+                let words = words.map(std::mem::take).enumerate();
+                taken.extend(words.filter(|&(_, word)| word != 0));
             }
             let page = self.log[age];
             let at = &mut self.at[page as usize];
@@ -264,9 +269,9 @@ impl Ages {
             if *at == age as u32 {
                 *at = next as u32;
                 self.log[next] = page;
-                for (word, set) in taken.iter().zip(&mut self.sets) {
+                for &(set, word) in &taken {
                     if word >> (age % 64) & 1 == 1 {
-                        set.insert(next);
+                        self.sets[set].insert(next);
                     }
                 }
                 next += 1;

@@ -141,6 +141,12 @@ impl ChipLists {
         self.nodes[page.0 as usize].place
     }
 
+    /// Returns the number of lists of a class.
+    #[inline]
+    fn lists(&self) -> usize {
+        self.chips as usize + 1
+    }
+
     #[inline]
     pub fn is_in_flight(&self, place: Place) -> bool {
         place.list > self.chips
@@ -326,17 +332,26 @@ impl ChipLists {
         self.classes[class].changed[list / 64] |= 1 << (list % 64);
     }
 
-    /// Calls `update` for each list of a class whose head has changed, or that was [marked](ChipLists::mark_changed),
-    /// since the last call. The arguments are the number of the list and its head.
+    /// Calls `update` for each list of some classes whose head has changed, or that was
+    /// [marked](ChipLists::mark_changed), since the last call. The arguments are the number of the list, and the age of
+    /// the least recent page that these classes have on their lists of this number.
     #[inline]
-    pub fn take_changed(&mut self, class: usize, mut update: impl FnMut(usize, u32)) {
-        let Class { changed, heads, .. } = &mut self.classes[class];
-        for (i, word) in changed.iter_mut().enumerate() {
-            let mut lists = std::mem::take(word);
+    pub fn take_changed<const N: usize>(
+        &mut self,
+        classes: [usize; N],
+        mut update: impl FnMut(usize, u32),
+    ) {
+        for i in 0..self.lists().div_ceil(64) {
+            let changed = |class: usize| std::mem::take(&mut self.classes[class].changed[i]);
+            let mut lists = classes
+                .map(changed)
+                .into_iter()
+                .fold(0, |all, word| all | word);
             while lists != 0 {
                 let list = i * 64 + lists.trailing_zeros() as usize;
                 lists &= lists - 1;
-                update(list, heads[list]);
+                let heads = classes.map(|class| self.classes[class].heads[list]);
+                update(list, heads.into_iter().fold(NONE, u32::min));
             }
         }
     }

@@ -232,11 +232,16 @@ impl<const N: usize> AgeIndex<N> {
         self.lists.mark_changed(class, list);
     }
 
-    /// Calls `update` for each list of a class whose head has changed, or that was [marked](AgeIndex::mark_changed),
-    /// since the last call. The arguments are the number of the list and its head.
+    /// Calls `update` for each list of some classes whose head has changed, or that was
+    /// [marked](AgeIndex::mark_changed), since the last call. The arguments are the number of the list, and the age of
+    /// the least recent page that these classes have on their lists of this number.
     #[inline]
-    pub fn take_changed(&mut self, class: usize, update: impl FnMut(usize, u32)) {
-        self.lists.take_changed(class, update);
+    pub fn take_changed<const M: usize>(
+        &mut self,
+        classes: [usize; M],
+        update: impl FnMut(usize, u32),
+    ) {
+        self.lists.take_changed(classes, update);
     }
 
     /// Returns the pages of a class from the least recent to the most recent.
@@ -261,7 +266,8 @@ impl<const N: usize> AgeIndex<N> {
         let Some(page) = self.ages.oldest(class) else {
             return (None, 0);
         };
-        match skip.page(device, page) {
+        debug_assert!(!device.in_flight(page), "a page in flight has a place");
+        match skip.page_by_chip(device, page) {
             false => (Some(page), 1),
             true => self.search(class, device, skip, |_| false),
         }
