@@ -73,10 +73,11 @@ pub(crate) fn find_from<T>(
 ) -> Option<T> {
     let words = usize::from(of).div_ceil(64);
     let (mut i, before) = (usize::from(start) / 64, (1 << (start % 64)) - 1);
+    let begin = word(i);
     for round in 0..=words {
         let mut open = match round {
-            0 => word(i) & !before,
-            _ if round == words => word(i) & before,
+            0 => begin & !before,
+            _ if round == words => begin & before,
             _ => word(i),
         };
         while open != 0 {

@@ -272,6 +272,7 @@ impl Backend for Flash {
         self.nand.load(unit)
     }
 
+    #[inline(always)]
     fn is_idle(&self, unit: usize) -> bool {
         self.nand.is_idle(unit)
     }

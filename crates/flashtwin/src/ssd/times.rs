@@ -113,6 +113,7 @@ mod tests {
     use crate::request::{Op, Request};
     use crate::rng::{seeds, Rng};
     use crate::spec::builtin;
+    use crate::units::ChipId;
     use crate::{DeviceSpec, Ssd};
 
     /// Settings of back ends that keep a record.
@@ -153,6 +154,17 @@ mod tests {
         ssd
     }
 
+    /// Compares the set of idle chips with the chips.
+    fn check_idle(ssd: &Ssd) {
+        let flash = &ssd.backend;
+        if let Some(idle) = flash.valid_record().and_then(|record| record.idle()) {
+            for chip in 0..idle.of() {
+                let is_idle = flash.nand.is_idle(chip as usize);
+                assert_eq!(idle.contains(ChipId(chip as u16)), is_idle, "chip {chip}");
+            }
+        }
+    }
+
     /// Submits random requests, with at most `depth` in flight. Returns the completions, and the counters of the
     /// flash, as text.
     fn drive(ssd: &mut Ssd, seed: u64, depth: usize) -> String {
@@ -178,6 +190,7 @@ mod tests {
             ssd.submit(ssd.now(), &request, tag).unwrap();
             while ssd.outstanding() >= depth {
                 assert!(ssd.step());
+                check_idle(ssd);
             }
             let done = ssd.completions().drain(..);
             done.for_each(|completion| text += &format!("{completion:?}\n"));

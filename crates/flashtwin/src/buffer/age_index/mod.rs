@@ -146,13 +146,19 @@ impl<const N: usize> AgeIndex<N> {
     #[inline]
     pub fn remove(&mut self, page: PageId) -> Place {
         let place = self.lists.place(page);
+        self.leave(page, place);
+        place
+    }
+
+    /// Removes a page from its place.
+    #[inline]
+    fn leave(&mut self, page: PageId, place: Place) {
         if !self.lists.is_in_flight(place) {
             if self.is_by_age[place.class()] {
                 self.ages.remove(page, place.class());
             }
             self.lists.unlink(page, &self.ages);
         }
-        place
     }
 
     /// Inserts a removed page at the position given by its age.
@@ -166,9 +172,11 @@ impl<const N: usize> AgeIndex<N> {
     }
 
     /// Moves a page to another class; the page keeps its age.
+    #[inline]
     pub fn change(&mut self, page: PageId, class: usize) {
-        let place = self.remove(page).in_class(class);
-        self.put_back(page, place);
+        let was = self.lists.place(page);
+        self.leave(page, was);
+        self.put_back(page, was.in_class(class));
     }
 
     /// Moves a page to the list of the `shelf`, if it is on another one.
@@ -177,7 +185,7 @@ impl<const N: usize> AgeIndex<N> {
         let was = self.lists.place(page);
         let place = self.lists.place_at(was.class(), shelf);
         if place != was {
-            self.remove(page);
+            self.leave(page, was);
             self.put_back(page, place);
         }
     }
@@ -256,7 +264,7 @@ impl<const N: usize> AgeIndex<N> {
 
     /// Returns the least recent page of a class that `skip` does not exclude, and the number of entries that a scan
     /// would read to find it. If `skip` can exclude pages because of their chips, the class must have lists.
-    #[inline]
+    #[inline(always)]
     pub fn oldest_not(
         &self,
         class: usize,

@@ -216,28 +216,28 @@ impl Coop {
         }
     }
 
-    /// Records an access to a page of `list`; returns the class of the page after it.
+    /// Records an access to a page of `list` with the uses `of`; returns the class of the page after it.
     #[inline]
     fn note(
         &mut self,
         device: &dyn DeviceView,
         page: PageId,
-        list: usize,
+        (list, of): (usize, Use),
         access: &Access,
     ) -> usize {
         self.accesses += 1;
         self.last_access = device.now();
-        let of = &mut self.uses[page.0 as usize];
-        *of = of.after(self.accesses, access.write);
+        let of = of.after(self.accesses, access.write);
+        self.uses[page.0 as usize] = of;
         // With static placement, a page that is being programmed counts as dirty.
         let programming = (self.chips.is_none() || !access.dirty) && device.programming(page);
-        self.class_of(page, list, access.dirty || programming, programming)
+        self.class_of((list, of), access.dirty || programming, programming)
     }
 
-    /// Returns the class of a page of `list`. `dirty` is whether flash lacks its contents.
+    /// Returns the class of a page of `list` with the uses `of`. `dirty` is whether flash lacks its contents.
     #[inline]
-    fn class_of(&self, page: PageId, list: usize, dirty: bool, programming: bool) -> usize {
-        let kind = match self.uses[page.0 as usize].is_written_often() {
+    fn class_of(&self, (list, of): (usize, Use), dirty: bool, programming: bool) -> usize {
+        let kind = match of.is_written_often() {
             _ if programming && self.chips.is_none() => PROGRAMMING,
             _ if !dirty => CLEAN,
             true => OFTEN,
@@ -480,9 +480,8 @@ impl Policy for Coop {
         let [t1, t2] = self.pages;
         let is_known = self.balance.inserted(access.lpn, t1, t2);
         reach(&mut self.uses, page.0 as usize, Use::default());
-        self.uses[page.0 as usize] = Use::default();
         let list = if is_known { T2 } else { T1 };
-        let class = self.note(device, page, list, access);
+        let class = self.note(device, page, (list, Use::default()), access);
         self.count(class, true);
         self.order.insert(page, class, Shelf::of(device, page));
     }
@@ -490,7 +489,8 @@ impl Policy for Coop {
     #[inline]
     fn hit(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
         self.count(self.order.class(page), false);
-        let class = self.note(device, page, T2, access);
+        let of = self.uses[page.0 as usize];
+        let class = self.note(device, page, (T2, of), access);
         self.count(class, true);
         self.order.renew(page, class);
     }
@@ -513,8 +513,8 @@ impl Policy for Coop {
         self.order.moved(page, Shelf::of(device, page));
         if self.chips.is_none() && self.order.class(page) % CLASSES == PROGRAMMING {
             let programming = device.programming(page);
-            let list = self.list(page);
-            let class = self.class_of(page, list, device.dirty(page), programming);
+            let (list, of) = (self.list(page), self.uses[page.0 as usize]);
+            let class = self.class_of((list, of), device.dirty(page), programming);
             self.reclassify(page, class);
         }
     }

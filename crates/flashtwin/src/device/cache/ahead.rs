@@ -54,6 +54,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
+    #[inline(always)]
     fn wait_for_silence(&mut self, after: Time) {
         let quiet = &mut self.cache.quiet;
         quiet.last_access = self.now;

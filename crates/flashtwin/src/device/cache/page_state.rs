@@ -332,7 +332,9 @@ impl<B: Backend> Device<B> {
         if !self.page(id).waiters.is_empty() {
             self.serve_waiters(id, Some(done), true);
         }
-        self.pump(id);
+        if self.page(id).is_pending() {
+            self.pump(id);
+        }
         if counted {
             self.next_write_back();
         }
@@ -429,6 +431,12 @@ impl<B: Backend> Device<B> {
                     .moved(&view, PageId(cached)));
             }
         }
+    }
+
+    /// Releases an evicted page that needs no program.
+    #[inline(never)]
+    pub(super) fn release_clean(&mut self, id: u32) {
+        self.release(id);
     }
 
     /// Releases an evicted page, and passes on its slot to its successor.

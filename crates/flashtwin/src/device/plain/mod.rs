@@ -277,6 +277,7 @@ impl<B: Backend, const KIND: u8, const AHEAD: bool> Backend for Plain<B, KIND, A
         self.get().load(unit)
     }
 
+    #[inline(always)]
     fn is_idle(&self, unit: usize) -> bool {
         self.get().is_idle(unit)
     }
