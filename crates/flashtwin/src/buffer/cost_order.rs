@@ -28,8 +28,8 @@ pub(super) struct CostOrder {
 #[derive(Clone, Debug)]
 struct Round {
     groups: Vec<[u128; GROUP]>,
-    /// Groups whose least key must be found again, as bits. In the next round, such a group has a key that is less than
-    /// all its present keys.
+    /// Groups whose least key must be found again, as bits. In the next round, such a group has a key that is not above
+    /// its present keys.
     changed: Vec<u64>,
 }
 

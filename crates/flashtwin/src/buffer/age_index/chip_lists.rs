@@ -326,10 +326,13 @@ impl ChipLists {
         &self.classes[class].filled
     }
 
-    /// Marks a list as changed for [`ChipLists::take_changed`], although the list has the same pages.
+    /// Marks a list of some classes as changed for [`ChipLists::take_changed`], although the list has the same pages.
     #[inline]
-    pub fn mark_changed(&mut self, class: usize, list: usize) {
-        self.classes[class].changed[list / 64] |= 1 << (list % 64);
+    pub fn mark_changed<const N: usize>(&mut self, classes: [usize; N], list: usize) {
+        let (word, bit) = (list / 64, 1 << (list % 64));
+        for class in classes {
+            self.classes[class].changed[word] |= bit;
+        }
     }
 
     /// Calls `update` for each list of some classes whose head has changed, or that was

@@ -233,11 +233,10 @@ impl<const N: usize> AgeIndex<N> {
         self.lists.filled(class)
     }
 
-    /// Marks a list of [`AgeIndex::heads`] as changed for [`AgeIndex::take_changed`], although the list has the same
-    /// pages.
+    /// Marks a list of some classes as changed for [`AgeIndex::take_changed`], although the list has the same pages.
     #[inline]
-    pub fn mark_changed(&mut self, class: usize, list: usize) {
-        self.lists.mark_changed(class, list);
+    pub fn mark_changed<const M: usize>(&mut self, classes: [usize; M], list: usize) {
+        self.lists.mark_changed(classes, list);
     }
 
     /// Calls `update` for each list of some classes whose head has changed, or that was

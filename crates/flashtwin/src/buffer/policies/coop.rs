@@ -320,10 +320,7 @@ impl Coop {
         times.follow(
             changes,
             |chip| device.drain_time(chip, false),
-            |chip| {
-                order.mark_changed(class(T1, ONCE), chip);
-                order.mark_changed(class(T2, ONCE), chip);
-            },
+            |chip| order.mark_changed([T1, T2].map(|list| class(list, ONCE)), chip),
         );
         if skip != Skip::Nothing {
             return self.search(device, skip, list);

@@ -272,7 +272,7 @@ impl Ecr {
         let time = |chip| time_of(kind, false, device, chip);
         table
             .times
-            .follow(changes, time, |list| order.mark_changed(LISTED, list));
+            .follow(changes, time, |list| order.mark_changed([LISTED], list));
         order.take_changed([LISTED], |list, head| table.place(list, head));
         let times = &self.table.times;
         let found = match skip == Skip::Nothing && self.tie != Tie::RoundRobin {
