@@ -533,9 +533,10 @@ impl Policy for Coop {
         out.skipped |=
             skip != Skip::Nothing && self.choose(device, Skip::Nothing, lists, &mut 0) != found;
         let Some(page) = found else { return false };
-        let in_t2 = self.list(page) == T2;
+        let class = self.order.remove(page).class();
+        self.count(class, false);
+        let in_t2 = class / CLASSES == T2;
         self.balance.remember(device.lpn(page), in_t2, t1, from);
-        self.forget(page);
         out.victims.push(page);
         true
     }
