@@ -72,6 +72,7 @@ impl Balance {
     }
 
     /// Remembers a victim of T1 or T2. T1 had `t1` pages before the eviction.
+    #[inline]
     pub fn remember(&mut self, lpn: Lpn, in_t2: bool, t1: usize, from: Option<usize>) {
         if from.is_some() || t1 < self.c {
             let list = if in_t2 { B2 } else { B1 };

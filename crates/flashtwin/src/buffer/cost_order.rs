@@ -170,23 +170,34 @@ impl QueueTimes {
     ) {
         let changed = self.seen.and_then(|seen| changes.since(seen));
         self.seen = Some(changes.count());
-        let chips = self.lists() as u16 - 1;
-        let mut renew = |chip: ChipId| {
-            let (list, time) = (chip.0 as usize, time(chip));
-            if std::mem::replace(&mut self.times[list], time) != time {
-                differs(list);
-            }
+        let Some(chips) = changed else {
+            return self.renew_all(&time, &mut differs);
         };
-        match changed {
-            Some(chips) => {
-                let mut last = None;
-                for chip in chips {
-                    if last.replace(chip) != Some(chip) {
-                        renew(chip);
-                    }
-                }
+        let mut last = None;
+        for chip in chips {
+            if last.replace(chip) != Some(chip) {
+                self.renew(chip, &time, &mut differs);
             }
-            None => (0..chips).for_each(|chip| renew(ChipId(chip))),
+        }
+    }
+
+    #[cold]
+    fn renew_all(&mut self, time: &impl Fn(ChipId) -> Time, differs: &mut impl FnMut(usize)) {
+        for chip in 0..self.lists() as u16 - 1 {
+            self.renew(ChipId(chip), time, differs);
+        }
+    }
+
+    #[inline(always)]
+    fn renew(
+        &mut self,
+        chip: ChipId,
+        time: &impl Fn(ChipId) -> Time,
+        differs: &mut impl FnMut(usize),
+    ) {
+        let (list, time) = (chip.0 as usize, time(chip));
+        if std::mem::replace(&mut self.times[list], time) != time {
+            differs(list);
         }
     }
 }

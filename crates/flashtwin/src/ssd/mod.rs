@@ -264,6 +264,7 @@ impl Backend for Flash {
         self.nand.chips_in_gc()
     }
 
+    #[inline(always)]
     fn drain_time(&self, unit: usize, exact: bool, now: Time) -> Time {
         self.nand.drain_time(unit, exact, now)
     }

@@ -36,7 +36,7 @@ impl AgeSet {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn insert(&mut self, age: usize) {
         self.counts[age / RUN] += 1;
         let (mut n, mut bit) = (self.leaves + age / 64, age % 64);
@@ -51,7 +51,7 @@ impl AgeSet {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn remove(&mut self, age: usize) {
         self.counts[age / RUN] -= 1;
         let (mut n, mut bit) = (self.leaves + age / 64, age % 64);
@@ -167,14 +167,14 @@ impl Ages {
     }
 
     /// Puts the age of a page into a set.
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, page: PageId, set: usize) {
         let age = self.of(page);
         self.sets[set].insert(age as usize);
     }
 
     /// Removes the age of the page from the set. The page keeps this age until [`Ages::push`] gives it a new one.
-    #[inline]
+    #[inline(always)]
     pub fn remove(&mut self, page: PageId, set: usize) {
         let age = self.of(page);
         self.sets[set].remove(age as usize);

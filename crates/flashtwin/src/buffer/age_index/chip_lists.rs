@@ -230,7 +230,7 @@ impl ChipLists {
     }
 
     /// Links a page that has an age at the most recent end of its list.
-    #[inline]
+    #[inline(always)]
     pub fn link_newest(&mut self, page: PageId, place: Place, ages: &Ages) {
         if self.is_linked(place) {
             self.link(page, place, NONE, self.newest(place), ages);
@@ -238,7 +238,7 @@ impl ChipLists {
     }
 
     /// Links a page into its list at the position given by its age.
-    #[inline]
+    #[inline(always)]
     pub fn link_by_age(&mut self, page: PageId, place: Place, ages: &Ages) {
         if !self.is_linked(place) {
             return;
@@ -254,7 +254,7 @@ impl ChipLists {
     }
 
     /// Links a page between two neighbours of its list.
-    #[inline]
+    #[inline(always)]
     fn link(&mut self, page: PageId, place: Place, newer: u32, older: u32, ages: &Ages) {
         let node = &mut self.nodes[page.0 as usize];
         (node.newer, node.older) = (newer, older);
@@ -278,7 +278,7 @@ impl ChipLists {
     }
 
     /// Takes a page out of its list.
-    #[inline]
+    #[inline(always)]
     pub fn unlink(&mut self, page: PageId, ages: &Ages) {
         let node = self.nodes[page.0 as usize];
         if !self.is_linked(node.place) {

@@ -269,6 +269,7 @@ impl<B: Backend, const KIND: u8, const AHEAD: bool> Backend for Plain<B, KIND, A
         self.get().units_in_gc()
     }
 
+    #[inline(always)]
     fn drain_time(&self, unit: usize, exact: bool, now: Time) -> Time {
         self.get().drain_time(unit, exact, now)
     }
