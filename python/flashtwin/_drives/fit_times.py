@@ -288,6 +288,12 @@ class _Search:
 
     def run(self, evaluations: int, report: Callable[[int, float], None]) -> None:
         """Search until so many devices were simulated, or until Ctrl-C."""
+        try:
+            self._run(evaluations, report)
+        except KeyboardInterrupt:
+            self.interrupted = True
+
+    def _run(self, evaluations: int, report: Callable[[int, float], None]) -> None:
         start = [0.0] * self._size
         options = {
             "maxfevals": evaluations,

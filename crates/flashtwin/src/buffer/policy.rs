@@ -68,6 +68,12 @@ pub trait DeviceView {
     }
     /// Whether the chip executes no operation, and no operation waits for the chip.
     fn chip_idle(&self, chip: ChipId) -> bool;
+    /// Returns the chips for which `chip_idle` is true. Returns `None` if the device keeps no such set. The set is exact
+    /// when the device calls [`Policy::ahead`].
+    #[inline]
+    fn idle_chips(&self) -> Option<&ChipSet> {
+        None
+    }
     /// Returns the number of free blocks of the chip. Open blocks are not free. Returns `u32::MAX` for a dead chip,
     /// which never collects.
     fn free_blocks(&self, chip: ChipId) -> u32;

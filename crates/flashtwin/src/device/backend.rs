@@ -58,6 +58,8 @@ pub(crate) mod sealed {
     pub unsafe trait Work {
         /// Whether the front end in front of this back end is a plain one ([`super::plain`]).
         const PLAIN: bool = false;
+        /// Whether the buffer's policy may write pages back ahead of their eviction.
+        const AHEAD: bool = true;
         /// Returns the number of the back end's variant. Some variants have a compiled copy of the request path of
         /// their own.
         #[inline(always)]
@@ -164,6 +166,12 @@ pub(crate) mod sealed {
         /// queued and that has not ended or has just ended. A page that moved twice may be contained twice.
         fn take_moved(&mut self) -> MovedPages {
             MovedPages::default()
+        }
+        /// Returns the units for which [`Backend::is_idle`] is true. Returns `None` if the back end keeps no such set.
+        /// A unit that becomes idle is in the set after it was activated.
+        #[inline]
+        fn idle_units(&self) -> Option<&ChipSet> {
+            None
         }
         /// Resets all counters and clocks to zero.
         fn reset_stats(&mut self, now: Time);

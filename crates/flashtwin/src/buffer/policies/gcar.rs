@@ -220,6 +220,9 @@ impl DeviceView for Closed<'_> {
     fn time_changes(&self) -> Option<&ChipChanges> {
         self.device.time_changes()
     }
+    fn idle_chips(&self) -> Option<&ChipSet> {
+        self.device.idle_chips()
+    }
     fn chip_idle(&self, chip: ChipId) -> bool {
         self.device.chip_idle(chip)
     }

@@ -149,7 +149,10 @@ impl<B: Backend> Device<B> {
         let p = self.page(victim);
         debug_assert!(p.is_plain() && p.has_left());
         p.slot_successor = Some(Index::new(successor));
-        if !p.dirty || p.valid != whole || !is_blocking {
+        if !p.dirty {
+            return self.release_clean(victim);
+        }
+        if p.valid != whole || !is_blocking {
             return self.pump(victim);
         }
         p.program = Program::Running {

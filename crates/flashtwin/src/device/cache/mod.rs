@@ -231,10 +231,15 @@ impl Cache {
         }
     }
 
-    /// Whether the buffer meets the conditions of the plain path: blocking mode, a policy that does not write back on
-    /// its own, blocks that occupy only the room of their cached pages, and no log.
+    /// Whether the policy writes pages back ahead of their eviction.
+    pub fn writes_ahead(&self) -> bool {
+        self.quiet.is_used()
+    }
+
+    /// Whether the buffer meets the conditions of the plain path: blocking mode, a policy that does not write back
+    /// when chips become idle, blocks that occupy only the room of their cached pages, and no log.
     pub fn is_plain(&self) -> bool {
-        let waits = self.background.is_none() && !self.uses_idle && !self.quiet.is_used();
+        let waits = self.background.is_none() && !self.uses_idle;
         self.present && waits && self.claims.is_none() && !self.is_logged()
     }
 

@@ -229,6 +229,13 @@ impl Page {
             && self.group == Membership::None
     }
 
+    /// Whether the page may have a next step. A clean page of the policy that holds its slot has none, unless it has an
+    /// older copy, a group or a reason to be programmed.
+    #[inline(always)]
+    pub fn is_pending(&self) -> bool {
+        !self.is_plain() || self.dirty || self.has_left()
+    }
+
     /// Whether flash lacks the page's contents.
     #[inline]
     pub fn is_unstable(&self) -> bool {

@@ -337,7 +337,9 @@ impl<B: Backend> Device<B> {
         if !self.page(id).waiters.is_empty() {
             self.serve_waiters(id, Some(done), true);
         }
-        self.pump(id);
+        if self.page(id).is_pending() {
+            self.pump(id);
+        }
         if counted {
             self.next_write_back();
         }
@@ -428,6 +430,12 @@ impl<B: Backend> Device<B> {
         if let Some(PageId(cached)) = self.cache.find(lpn) {
             self.report_unit(cached);
         }
+    }
+
+    /// Releases an evicted page that needs no program.
+    #[inline(never)]
+    pub(super) fn release_clean(&mut self, id: u32) {
+        self.release(id);
     }
 
     /// Releases an evicted page, and passes on its slot to its successor.

@@ -76,6 +76,10 @@ impl<B: Backend> DeviceView for View<'_, B> {
     fn time_changes(&self) -> Option<&ChipChanges> {
         self.backend.time_changes()
     }
+    #[inline]
+    fn idle_chips(&self) -> Option<&ChipSet> {
+        self.backend.idle_units()
+    }
     fn chip_idle(&self, chip: ChipId) -> bool {
         self.backend.is_idle(chip.0 as usize)
     }
