@@ -170,7 +170,8 @@ def lifetime(
 
     Args:
         workload: as for `run`.
-        device: as for `run`; it needs `wear.rated_erases`, which profiles of current drives have.
+        device: as for `run`; the device needs `wear.rated_erases`, which most profiles of current drives
+            have.
         over_provisioning: reserves to compare, in percent of the exported capacity, such as 7 and 28. If
             empty, only the device's own reserve is measured.
         policy: as for `run`.

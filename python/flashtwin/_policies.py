@@ -115,9 +115,9 @@ def trace_policy(
         policy: as for `run`. The state of a class of the user is the result of its method `state`. Without
             that method, the state is the pages in the policy, the page inserted last first.
         accesses: tokens such as "W1 R2 W4x3 trim1". "W1" writes page 1, "R2" reads page 2, "W4x3" writes
-            pages 4 to 6 in one request, and "trim1" trims page 1. With "gc+0" chip 0 begins a collection,
-            with "gc-0" it ends one. With "drain0=500" the work of chip 0 takes another 500 us, with "idle0"
-            chip 0 is idle, and with "t+100" 100 ms pass.
+            pages 4 to 6 in one request, and "trim1" trims page 1. "gc+0" begins a collection of chip 0, and
+            "gc-0" ends it. After "drain0=500", the work of chip 0 takes another 500 us; after "idle0", chip 0
+            is idle. With "t+100", 100 ms pass.
         capacity: pages of the buffer.
         set: parameters, as in {"window": 2}.
         chips: number of chips over which the pages are striped.

@@ -31,8 +31,8 @@ SIZES = 16
 _SMALLEST = 1 / 1024
 #: Number of parts of a sample. The error of an estimate is computed from their differences.
 _PARTS = 8
-#: Largest number of accesses for which the exact curve is computed in addition to a sampled one. Up to this
-#: number, that takes only a moment.
+#: Largest number of accesses for which the exact curve is computed in addition to a sampled one. With more
+#: accesses, the exact curve would take too long.
 _EXACT_MAX = 4_000_000
 #: Number of sizes at which a sampled curve is compared with the exact curve.
 _COMPARED = 100
@@ -111,9 +111,9 @@ class CurveTable:
         pages: number of distinct pages that the workload accesses; an estimate if pages were sampled.
         sample: fraction of the pages that was sampled, or None.
         pages_followed: number of distinct pages in the sample.
-        measured_error: mean and maximum of the difference between two hit ratios of LRU, from the sample and
-            exact, over 100 sizes; None if nothing was sampled, or if the workload has too many accesses for a
-            second pass.
+        measured_error: mean and maximum of the difference between the hit ratio of LRU from the sample and
+            the exact one, over 100 sizes; None if nothing was sampled, or if the workload has too many
+            accesses for a second pass.
         interrupted: whether rows are missing because Ctrl-C was pressed.
     """
 
@@ -252,7 +252,7 @@ def curve(
     """Compute hit ratios and write-backs of policies by size of the buffer, without a device.
 
     The counts of LRU are exact at all sizes after one pass over the workload. Any other policy is run at each
-    size. Accesses and counts are those of `hits`.
+    size. Requests are split and counted as in `hits`.
 
     Args:
         workload: as for `run`.

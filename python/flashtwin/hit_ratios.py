@@ -187,9 +187,9 @@ def hits(
 ) -> HitTable:
     """Count the hits of policies in buffers of several sizes, without a device.
 
-    Requests are split into pages, which are accessed in order. Trims drop their pages; flushes are ignored.
-    The buffer is empty at first. Write-backs take no time and no chip is ever busy. Therefore policies that
-    consider chips use only their own order of pages.
+    Requests are split into pages, which are accessed in order. Trims remove their pages from the buffer;
+    flushes are ignored. The buffer is empty at first. Write-backs take no time and no chip is ever busy.
+    Policies that avoid busy chips therefore evict as if they ignored chips.
 
     Args:
         workload: as for `run`.

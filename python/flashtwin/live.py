@@ -38,13 +38,12 @@ if TYPE_CHECKING:
 
     from .metrics import MetricsServer
 
-#: Number of requests that a client may have in flight. nbdkit has a thread for each; with its default of 16,
-#: the device would never have a longer queue.
+#: Number of requests that a client may have in flight. nbdkit has one thread for each of these requests. With
+#: nbdkit's default of 16 threads, a device would never have more than 16 requests of a client in flight.
 _IN_FLIGHT = 256
 #: Timeout of a stop in seconds. Writing the state of a large device takes minutes.
 _STOP_S = 600
-#: Prefix of the plugin's messages about an incomplete stop. Its messages about clients have a different
-#: prefix.
+#: Prefix of the plugin's messages about an incomplete stop. Messages about clients have a different prefix.
 _STOP_FAILED = "the stop failed: "
 
 
@@ -192,8 +191,8 @@ class Server:
     def placement_status(self) -> list[dict[str, int]]:
         """Return the placement handles of a device that writes by units.
 
-        Each has an id (`pid`), a reclaim unit handle (`ruhid`), and the bytes left to write in the unit of
-        that handle (`ruamw`).
+        Each placement handle has an id (`pid`), a reclaim unit handle (`ruhid`), and the number of bytes left
+        to write in the unit of this reclaim unit handle (`ruamw`).
         """
         return list(ask(self.control, "placement-status")["handles"])
 
@@ -451,7 +450,7 @@ def _flash(spec: Spec, store: str, options: StateOptions, place: Path, made: Mad
 def _recording(record: str | os.PathLike[str] | None) -> Path | None:
     """Return the path of the recording.
 
-    Rejects a file that exists, and a directory that does not exist.
+    A recording that exists already, or whose directory does not exist, is rejected.
     """
     if record is None:
         return None
@@ -474,7 +473,7 @@ def _describe_record(record: Path, spec: Spec, flash: Path | None, process: subp
 def _need(spec: Spec, *, loads: bool) -> None:
     """Reject a device that does not fit into memory.
 
-    Loading a state temporarily takes the same memory again.
+    While a state is loaded, the device needs twice the memory.
     """
     if loads:
         need(spec.tables_bytes, devices=2, less="--precondition none takes half")

@@ -31,8 +31,8 @@ class LiveReport:
         dirty_pages: number of pages whose newest contents are in buffers and not on flash.
         pages_lost: number of pages whose newest contents had no space on flash or were lost with a die.
         dead_dies: numbers of the dead dies.
-        recent: `lateness`, `responses` and `flash` since the previous report. `elapsed_s` is the wall-clock
-            time since then, and `device_s` the device time.
+        recent: `lateness`, `responses` and `flash` since the previous report, with `elapsed_s`, the
+            wall-clock time since that report, and `device_s`, the device time since that report.
         read_only: whether the device is at the end of its life.
         cores_ready: whether the host permits the server to keep idle cores from halting while requests
             arrive.

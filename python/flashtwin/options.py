@@ -72,7 +72,7 @@ class Option(NamedTuple):
 
     Attributes:
         default: default value of the option.
-        text: meaning of the option as a noun phrase, for help and docstrings. They also show the default,
+        text: meaning of the option as a noun phrase, for help and docstrings, which also show the default
             unless it is None.
         details: further sentences for docstrings.
         metavar: placeholder of the value on the command line; None if the option has `choices` or no flag of

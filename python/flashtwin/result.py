@@ -90,11 +90,11 @@ class Result:
 
     @property
     def breakdown(self) -> dict[str, float]:
-        """Return the parts of the mean response time of reads and writes, in microseconds; they sum to it.
+        """Return the parts of the mean response time of reads and writes, in microseconds.
 
-        docs/guide.md lists the parts. Those that begin with `slot_` sum to the wait for a buffer slot.
-        `slot_order` is the wait before the operation that freed the slot was queued. The others are the parts
-        of this operation.
+        The parts sum to the mean; docs/guide.md lists them. The parts that begin with `slot_` sum to the wait
+        for a buffer slot. `slot_order` is the wait before the operation that freed the slot was queued. The
+        other `slot_` parts are the parts of this operation.
         """
         return dict(self.summary["all"]["parts_us"])
 
@@ -134,7 +134,7 @@ class Result:
         """Return the passes of a repeated workload (`repeat`), else None.
 
         `device_write_amplification` is that of the last half of the passes, with the half width of its 95 %
-        confidence interval. `is_level` shows whether it has become level.
+        confidence interval. `is_level` shows whether write amplification has become level.
         """
         passes: dict[str, Any] | None = self.summary.get("passes")
         return passes

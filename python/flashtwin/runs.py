@@ -140,7 +140,7 @@ def save_snapshot(
 ) -> None:
     """Precondition a device and save its state. Runs can then start from this state immediately.
 
-    The state is that of the flash. It fits every device with the same flash; the buffer may differ.
+    The file has the state of the flash, not of the buffer, so it fits every device with the same flash.
 
     Args:
         path: the file to write.

@@ -34,13 +34,13 @@ class Window:
 class Timeline:
     """Timeline of every part of a device in a window of a run (docs/timeline.md).
 
-    `len` is the number of slices. It is 0 if the run ended before the window began.
+    `len` is the number of slices; 0 if the run ended before the window began.
 
     Attributes:
         trace: a trace in Perfetto's format (`TrackEvent`), for ui.perfetto.dev.
         recorded: the recorded columns, from which `slices` is built.
-        cut_at_s: None if the timeline is complete. If it became full (half a million entries) before the
-            window ended, this is its end in seconds from the start of the measurement.
+        cut_at_s: None if the timeline is complete. If the timeline became full (half a million entries)
+            before the window ended, the end of the timeline in seconds from the start of the measurement.
     """
 
     trace: bytes

@@ -104,7 +104,7 @@ def convert(
 ) -> Converted:
     """Write a trace as `.csv` or as `.ftb` (binary), optionally followed by `.zst` or `.gz`.
 
-    The new file has its name only when it is complete.
+    The new file appears under its name only when it is complete.
     """
     remove_dead_partials(Path(dst))
     return Converted(*_core.convert(src, dst, (options or TraceOptions()).to_json()))

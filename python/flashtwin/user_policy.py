@@ -25,22 +25,22 @@ PolicyDevice = _core.PolicyDevice
 class Policy(ABC):
     """A replacement policy: it ranks the pages in the buffer and selects victims.
 
-    The device does all the rest.
+    Write-backs, waits for a slot and statistics are handled by the device.
 
     Subclass it and pass the class to `run`, `compare` or `hits`, or name it on the command line as
     FILE.py:CLASS. Each run creates a new instance. If the first argument of the class has no default or is
-    called `capacity`, it receives the number of pages of the buffer.
+    called `capacity`, this argument receives the number of pages of the buffer.
 
-    As long as a page is in the buffer, its `Page` is the same object. It can be a key of dicts and sets, and
-    an index (a small number) of lists and arrays. After `evict` or `forget`, its number is used for another
-    page. Comparing the old object, hashing it or using it as an index then raises an error. A list of evicted
-    pages (ghosts) must therefore store logical pages: `access.lpn` or `device.lpn(page)`.
+    As long as a page is in the buffer, its `Page` is the same object. A `Page` can be a key of dicts and
+    sets, and an index (a small number) of lists and arrays. After `evict` or `forget`, this number is used
+    for another page. Comparing the old `Page`, hashing it or using it as an index then raises an error. A
+    list of evicted pages (ghosts) must therefore store logical pages: `access.lpn` or `device.lpn(page)`.
 
     An `Access` has `lpn` (the logical page), `write`, `dirty` (whether the page differs from flash after the
     access), `request` (number of the host request, the same for all its pages) and `request_pages`.
 
-    On a hit, the device calls `hit`. On a miss, it calls `insert`, and before that `evict` if the buffer is
-    full.
+    On a hit, the device calls `hit`. On a miss, the device first calls `evict` if the buffer is full, and
+    then `insert`.
 
     Attributes:
         capacity: size of the buffer in pages; set before the first call.
@@ -86,25 +86,25 @@ class Policy(ABC):
         """Return a dirty page to write back before it is evicted, or None.
 
         The page stays in the buffer, and `cleaned` is called when it has been written. The device calls this
-        method whenever a chip becomes idle, and when the host has made no access for `ahead_after_us`. Each
-        time it calls until the method returns None. `in_flight` is the number of such write-backs in
-        progress.
+        method whenever a chip becomes idle, and when the host has made no access for `ahead_after_us`. The
+        device then repeats the call until the method returns None. `in_flight` is the number of write-backs
+        of such pages that are in flight.
         """
         raise NotImplementedError
 
     def is_hot(self, lpn: int) -> bool:
-        """Whether to write logical page `lpn` to the open block of hot pages. All others go to the cold one.
+        """Whether logical page `lpn` is hot: to be written to the open block of hot pages.
 
-        Called when the page is about to be written back. It may already have been evicted, and the device is
-        not visible in this method. Requires `ftl.separation=policy`, or a device with placement, whose
-        schemes receive placement id 1 for a hot page without an id of the host.
+        Called when the page is about to be written back. The page may already have been evicted, and the
+        device is not visible in this method. The method requires `ftl.separation=policy`, or a device with
+        placement, on which a hot page without a placement id of the host has placement id 1.
         """
         raise NotImplementedError
 
     def state(self) -> str:
         """Return the lists of the policy in one line, for `trace_policy` and `flashtwin policy trace`.
 
-        Without this method, they show the pages in the policy, the page inserted last first.
+        For a policy without this method, these show the pages in the policy, the page inserted last first.
         """
         raise NotImplementedError
 

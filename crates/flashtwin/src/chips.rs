@@ -1,7 +1,7 @@
-//! Sets of chips. A set stores one bit for each chip, and the number of its chips. The file also has the record of
-//! chips whose work has changed.
+//! Sets of chips. A set stores one bit for each chip, and the number of its chips. The file also has two records of
+//! changes: the chips whose work has changed, and the pages that have moved to other chips.
 
-use crate::units::ChipId;
+use crate::units::{ChipId, Lpn};
 
 /// A set of chips, by number.
 #[derive(Clone, Debug)]
@@ -62,6 +62,39 @@ impl ChipSet {
     }
 }
 
+/// Calls `find` for the chips of a set of chips below `of`, first for those from `start` on, then for those below
+/// `start`. Returns the first result that is not `None`. `word` returns a word of the set, as [`ChipSet::word`] does.
+#[inline]
+pub(crate) fn find_from<T>(
+    start: u16,
+    of: u16,
+    word: impl Fn(usize) -> u64,
+    mut find: impl FnMut(ChipId) -> Option<T>,
+) -> Option<T> {
+    let words = usize::from(of).div_ceil(64);
+    let (mut i, before) = (usize::from(start) / 64, (1 << (start % 64)) - 1);
+    let begin = word(i);
+    for round in 0..=words {
+        let mut open = match round {
+            0 => begin & !before,
+            _ if round == words => begin & before,
+            _ => word(i),
+        };
+        while open != 0 {
+            let chip = (i * 64) as u16 + open.trailing_zeros() as u16;
+            open &= open - 1;
+            if chip >= of {
+                break;
+            }
+            if let Some(found) = find(ChipId(chip)) {
+                return Some(found);
+            }
+        }
+        i = if i + 1 < words { i + 1 } else { 0 };
+    }
+    None
+}
+
 /// Record of the chips whose work has changed. A ring holds the latest changes. A reader keeps a value for each chip,
 /// and the number of changes it has seen. It then computes anew only the values of chips that have changed since.
 #[derive(Clone, Debug)]
@@ -111,9 +144,90 @@ impl ChipChanges {
     }
 }
 
+/// Record of the pages that a back end has moved to other chips on its own.
+#[derive(Clone, Debug, Default)]
+pub struct MovedPages {
+    /// The moved pages, unless `any` is true. May contain a page several times.
+    pub(crate) pages: Vec<Lpn>,
+    /// Whether any page may have moved.
+    pub(crate) any: bool,
+}
+
+impl MovedPages {
+    /// Largest number of pages in the record. If more pages move, the record no longer tells them apart.
+    const MAX: usize = 4096;
+
+    /// Returns the record of a back end in which any page may have moved.
+    pub(crate) fn any() -> MovedPages {
+        MovedPages {
+            pages: Vec::new(),
+            any: true,
+        }
+    }
+
+    /// Records that a page has moved.
+    #[inline]
+    pub(crate) fn note(&mut self, lpn: Lpn) {
+        if self.pages.len() == MovedPages::MAX {
+            *self = MovedPages::any();
+        }
+        if !self.any {
+            self.pages.push(lpn);
+        }
+    }
+
+    /// Whether no page has moved.
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        !self.any && self.pages.is_empty()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_record_of_moved_pages_does_not_tell_them_apart() {
+        let mut moved = MovedPages::default();
+        assert!(moved.is_empty());
+        (0..MovedPages::MAX as u32).for_each(|page| moved.note(Lpn(page)));
+        assert!(!moved.any && moved.pages.len() == MovedPages::MAX);
+        moved.note(Lpn(0));
+        assert!(moved.any && moved.pages.is_empty() && !moved.is_empty());
+    }
+
+    #[test]
+    fn a_search_begins_at_any_chip() {
+        for seed in crate::seeds(4) {
+            let mut rng = crate::rng::Rng::new(seed);
+            for _ in 0..2_000 {
+                let of = 1 + rng.below(200) as u16;
+                let start = rng.below(of.into()) as u16;
+                // The words also have bits for numbers that are no chips.
+                let full: Vec<u64> = (0..of / 64 + 1).map(|_| rng.next_u64()).collect();
+                let words: Vec<u64> = full.iter().map(|word| word & rng.next_u64()).collect();
+                let wanted = 1 + rng.below(20) as u16;
+                let suits = |chip: u16| (chip % 20 < wanted).then_some(chip);
+                let mut asked = Vec::new();
+                let found = find_from(
+                    start,
+                    of,
+                    |i| words[i],
+                    |chip| {
+                        asked.push(chip.0);
+                        suits(chip.0)
+                    },
+                );
+                let in_set = |&chip: &u16| words[chip as usize / 64] >> (chip % 64) & 1 == 1;
+                let in_turn = (start..of).chain(0..start).filter(in_set);
+                let last = in_turn.clone().position(|chip| suits(chip).is_some());
+                let naive: Vec<u16> = in_turn.take(last.map_or(200, |last| last + 1)).collect();
+                assert_eq!(asked, naive, "seed {seed}, {start} of {of}");
+                assert_eq!(found, last.map(|last| naive[last]));
+            }
+        }
+    }
 
     #[test]
     fn a_record_returns_the_changes_since_the_last_look() {

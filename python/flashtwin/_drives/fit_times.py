@@ -98,7 +98,7 @@ class FittedTimes:
         return [max(values) / min(values) - 1 for values in seeds]
 
     def standing(self, key: str) -> str:
-        """Return the origin of the values of a key: fitted, and whether several seeds agree."""
+        """Return whether the fits of several seeds agree on the values of a key, as text."""
         if len(self.by_seed) < 2:
             return "fitted"
         differences = self.differences(key)
@@ -150,8 +150,8 @@ def fit_times(
         rows: rows to fit, as a pattern such as "*/latency/50", or several patterns separated by ";". By
             default those to which the device is fitted, or all rows of the drive.
         evaluations: number of devices that each fit simulates.
-        seeds: seeds of the fits. A seed determines the loads and the search. With several, the result is that
-            of the lowest cost.
+        seeds: seeds of the fits. A seed determines the loads and the search. With several seeds, the result
+            is the fit with the lowest cost.
         threads: number of loads that run at the same time.
         on_evaluated: function to call from time to time.
 

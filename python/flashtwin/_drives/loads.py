@@ -24,10 +24,10 @@ class CapacityShare:
 class ProbeBesideWrites:
     """A probe beside a load of writes, each with a rate and a limit of requests in flight.
 
-    Half of the probe's requests are reads, half are writes. Its rate is constant, and only its response times
-    are reported. Beside the probe, six threads submit 99 % writes as a Poisson process. Their common rate is
-    `per_s` minus half the rate of the probe. All requests have 4 KiB and are uniform over the drive, which
-    was overwritten three times before.
+    Half of the probe's requests are reads, half are writes. The rate of the probe is constant, and only its
+    response times are reported. Beside the probe, six threads submit 99 % writes as a Poisson process. The
+    common rate of these threads is `per_s` minus half the rate of the probe. All requests have 4 KiB and are
+    uniform over the drive, which was overwritten three times before.
     """
 
     per_s: float

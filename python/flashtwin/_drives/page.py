@@ -107,7 +107,7 @@ def _place(kind: str, load: str) -> tuple[str, float | None]:
 
 
 def _short(load: str) -> str:
-    """Return the name of a load with short numbers, without what all loads of a table share."""
+    """Return the name of a load with short numbers, without the parts that all loads of a table share."""
     reads = re.fullmatch(r"plain-4096-(\d+x\d+)-\w+(#\d+)?", load)
     if reads:
         return f"{reads[1]}{reads[2] or ''}"

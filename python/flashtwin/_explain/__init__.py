@@ -49,7 +49,7 @@ def explain_request(
 ) -> list[RequestExplanation]:
     """Explain what requests of a run waited for: by chip, operation and cause.
 
-    The run is repeated with a timeline around each of the requests. Its results are the same.
+    The run is repeated with a timeline around each of the requests, which does not change its results.
 
     Args:
         workload: as for `run`.
@@ -89,12 +89,13 @@ def explain_run(
     """Explain what limits a device: causes of the mean response time, and effects of doubled resources.
 
     The workload is run on the unchanged device and on devices on which one resource is doubled: buffer,
-    reserve, dies, or the limit of write-backs in flight.
+    reserve, dies, link rate, or the limit of write-backs in flight.
 
     Args:
         workload: as for `run`.
         device: as for `run`.
-        seeds: number of runs of each device. Their seeds begin with `seed`; intervals are over these runs.
+        seeds: number of runs of each device, with consecutive seeds from `seed` on. Intervals are over these
+            runs.
         {options}
 
     Raises:

@@ -37,7 +37,7 @@ def split_rules(text: str) -> list[str]:
 def _parameters(text: str) -> tuple[str, dict[str, str]]:
     """Split "name:key=value,key=value" into the name and its parameters.
 
-    A part without "=" belongs to the value before it.
+    A part without "=" belongs to the value of the previous part.
     """
     name, _, rest = text.partition(":")
     found: dict[str, str] = {}

@@ -15,7 +15,7 @@ class ServedRules:
 
     Attributes:
         path: socket to which the server connects.
-        error: exception of a rule. After it, the device cannot be used, and its clients receive errors.
+        error: exception of a rule. After an exception, the device cannot be used, and clients receive errors.
     """
 
     def __init__(self, place: Path, made: tuple[object | None, object | None]) -> None:

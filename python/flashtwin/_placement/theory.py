@@ -23,7 +23,7 @@ def placement_theory(
     Args:
         fill: fraction of the pages in used units that is live.
         unit_pages: pages per unit.
-        split: share of the first of two classes in the pages, and its share in the writes. Each class is
+        split: fractions of the pages and of the writes that belong to the first of two classes. Each class is
             written uniformly.
 
     Returns:

@@ -70,7 +70,8 @@ class Victim:
 
         The units are in the order of their opening. A unit has `valid`, `pages`, `written`, `age` (number of
         units opened after it), `owner` ("h0", "g1", "s"), `class_`, `erases`, `opened_at` and `last_death`.
-        The last two are numbers of pages that the host had written. The pool has `class_` (class of the page
-        that needs room), `group`, `free`, `low`, `clock`, `pages` and `in_use(class)`.
+        `opened_at` and `last_death` (when a page of the unit last became invalid) are values of `clock`. The
+        pool has `class_` (class of the page that needs room), `group`, `free`, `low`, `clock`, `pages` and
+        `in_use(class)`.
         """
         raise NotImplementedError

@@ -20,8 +20,8 @@ class Waf:
         scheme: name of the scheme.
         victim: name of the victim rule, with its scope if that is not all units.
         device: words of the setup.
-        raw: the reports. `series` has one at the end of the fill and one after each part of the run; `before`
-            and `after` are those at the beginning and the end of the measurement.
+        raw: the reports. `series` has one report at the end of the fill and one after each part of the run;
+            `before` and `after` are the reports at the beginning and at the end of the measurement.
     """
 
     scheme: str

@@ -1,4 +1,4 @@
-"""Tables of a report as HTML. They are readable without scripts.
+"""Tables of a report as HTML, which are readable without scripts.
 
 With scripts, a `Table` can be sorted, and the cells of a `HeatTable` open a panel.
 """

@@ -28,7 +28,7 @@ def results(directory: str | os.PathLike[str]) -> Results:
 
 
 def require_duckdb() -> None:
-    """Raise an error if DuckDB is missing. It names the package to install."""
+    """Raise an error that names the package to install if DuckDB is missing."""
     try:
         import duckdb  # noqa: F401
     except ImportError:
@@ -70,8 +70,8 @@ class Results:
         Columns are the axes without the seed, `figure`, `seeds`, and `mean` with `mean_low` and `mean_high`
         (Student's t interval). Two columns compare the point with its baseline, seed by seed. `ratio` is the
         geometric mean of the ratios, and `ratio_low` and `ratio_high` are the t interval of their logarithms.
-        `difference` is the mean of the differences; it has an interval as well. Values are null if they
-        cannot be computed, for instance from a single seed or from figures of 0.
+        `difference` is the mean of the differences, also with its t interval. Values are null if they cannot
+        be computed, for instance from a single seed or from figures of 0.
 
         Args:
             figures: names of columns; by default those of the experiment.

@@ -105,7 +105,7 @@ def _naming(path: Path, what: str) -> Iterator[None]:
 def store_ahead(file: IO[bytes], since: int) -> int:
     """Make the system begin to write the data from offset `since` on to disk, without waiting for it.
 
-    Called repeatedly while a large file is written, so that fsync has little left to write at its end.
+    Called repeatedly while a large file is written, so that fsync has little left to write at the end.
     Returns the length of the file in bytes.
     """
     if not (hasattr(os, "posix_fadvise") and file.seekable()):

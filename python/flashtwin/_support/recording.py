@@ -1,8 +1,8 @@
 """The start of a recording: the device, and the state of its flash when the server began to record.
 
-Three files beside FILE describe it: FILE.toml is the device, FILE.state is the state of its flash (absent if
-the flash was never written), and FILE.start.json has the names of both. `run` and `compare` start a replay of
-FILE from them.
+Three files beside the recording FILE describe its start: FILE.toml is the device, FILE.state is the state of
+the flash (absent if the flash was never written), and FILE.start.json has the names of these two files. `run`
+and `compare` start a replay of FILE from this device and state.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Cells of an experiment.
 
-A cell has everything that determines its result, and a key, which is the hash of that.
+A cell has everything that determines its result. The key of a cell is the hash of these data.
 """
 
 from __future__ import annotations
@@ -153,8 +153,8 @@ class _Maker:
     def _read_workload(self, text: str) -> tuple[dict[str, Any], str | None, bool, bool]:
         """Return four properties of a workload.
 
-        They are its identity, the path of its trace (None for a generated load), whether it has times, and
-        whether it is endless.
+        The properties are the identity, the path of the trace (None for a generated load), whether the
+        workload has times, and whether it is endless.
         """
         if is_remote(text):
             local, sha256 = fetch(text, None)

@@ -38,7 +38,7 @@ class Future(Protocol):
         """Return the result of the work, or raise its error."""
 
     def exception(self) -> BaseException | None:
-        """Return the error of the work; None if it ended without one."""
+        """Return the error of the work; None if the work ended without an error."""
 
     def cancel(self) -> Any:  # noqa: ANN401
         """Cancel the work if it has not begun."""

@@ -132,7 +132,7 @@ class Engine:
             self._on_progress(progress)
 
     def _launch(self) -> bool:
-        """Keep all workers busy. Returns false if no work is left and none is in flight."""
+        """Keep all workers busy. Return False if no work is left or in flight."""
         slots = self._crew.slots
         while len(self._flying) < slots:
             making = sum(isinstance(what, _Group) for _, what, _ in self._flying.values())

@@ -98,7 +98,7 @@ class Experiment:
     """A checked experiment.
 
     Attributes:
-        name: its name in reports.
+        name: name of the experiment in reports.
         axes: every axis with its values, slowest first; the seed is the last axis.
         settings: keys of the device that all cells set.
         run: settings of every run, by the names of `flashtwin.run`, and `speed` or `queue_depth`.

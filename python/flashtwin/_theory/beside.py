@@ -66,8 +66,8 @@ def beside_run(summary: dict[str, Any], spec: Spec, load: str) -> list[Beside]:
 
     Args:
         summary: summary of the run.
-        spec: its device.
-        load: its load.
+        spec: device of the run.
+        load: load of the run.
     """
     if summary["interrupted"] or not _is_steady(summary["precondition"]):
         return []
@@ -78,8 +78,8 @@ def beside_run(summary: dict[str, Any], spec: Spec, load: str) -> list[Beside]:
     theory = theory_of(case)
     waf = theory.own("gc_write_amplification")
     measured = summary["flash"]["gc_write_amplification"]
-    # With other loads, the device is at first in the steady state of uniform writes. Reaching their own
-    # steady state takes many capacities.
+    # With other loads, the device is at first in the steady state of uniform writes. Reaching the steady
+    # state of the load takes many capacities.
     long = summary["health"]["drive_writes"] >= _DRIVE_WRITES_MIN
     if waf is not None and waf.value is not None and measured is not None and long and case.is_uniform:
         found.append(Beside("GC WA", measured, waf.value, f"{waf.name}, uniform"))

@@ -43,7 +43,7 @@ class Form:
         relation: `about`, or `at least` for a bound.
         own: whether the form is for the device's own rule or policy, not for another one.
         assumptions: assumptions of the form that were not checked.
-        source: paper from which the form is.
+        source: paper that publishes the form.
         reason: reason why the form does not apply.
     """
 
@@ -65,7 +65,7 @@ class Theory(list[Form]):
         load: the load.
         pool: pools of blocks of the device: number of pools (`pools`), blocks of a pool (`units`), pages of a
             block (`unit_pages`), free blocks at which collection begins (`low`), blocks in use
-            (`units_in_use`), and the fraction of their pages that is live (`load`).
+            (`units_in_use`), and the fraction of the pages in these blocks that is live (`load`).
     """
 
     def __init__(self, forms: list[Form], device: str, load: str, pool: dict[str, Any]) -> None:
@@ -147,7 +147,7 @@ def theory(
             reserve.
 
     Returns:
-        Forms that apply, with their assumptions, and forms that do not, with the reason.
+        Forms that apply, with their assumptions, and forms that do not apply, with the reason.
 
     Raises:
         FlashtwinError: an argument is wrong; the message gives the remedy.

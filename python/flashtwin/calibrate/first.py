@@ -134,8 +134,8 @@ def estimate(figures: Figures, capacity_bytes: int, found: Dies | None = None) -
         values["buffer"] = buffer
     else:
         values["request"] = _REQUEST_US
-        # Queued reads of one die wait only for the die. Single reads also have the overhead. The slowest
-        # stride may still use several dies.
+        # Queued reads of one die wait only for the die. Single reads also have the overhead. Reads with the
+        # slowest stride may still use several dies.
         stride_kib = min(strides, key=strides.__getitem__)
         dies_in_use = max(1.0, found.dies * found.row_kib / stride_kib)
         single_us = dies_in_use * (4 << 10) / strides[stride_kib]

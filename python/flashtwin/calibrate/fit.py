@@ -127,7 +127,7 @@ def fit(
         steps: maximum number of linear steps. With 0, the first estimates are kept.
         generations: number of generations of CMA-ES, after the linear steps.
         seed: seed of the loads and of CMA-ES.
-        threads: number of evaluations at the same time. The result does not depend on it.
+        threads: number of evaluations at the same time; it does not change the result.
         host_us: time that the host adds to each request, which is not part of the device.
         journal: file of completed evaluations, from which an interrupted fit continues.
         on_progress: function to call with phase and cost after each step.
@@ -348,8 +348,8 @@ def _choose_beside(
 ) -> Values:
     """Return the parameters with the suspension and program spread that fit the reads beside writes best.
 
-    Their effect on the percentiles is not linear. Therefore a refinement that starts far from the best values
-    cannot find them.
+    The effect of suspension and spread on the percentiles is not linear. Therefore a refinement that starts
+    far from the best values cannot find them.
     """
     tried: list[Values] = []
     rest = {name: value for name, value in values.items() if name != "suspend"}

@@ -4,10 +4,11 @@
 - *Reserve*: a closed form (docs/placement.md) converts the write amplification of uniform writes, without the
   overhead, to the fraction of live pages. The used capacity divided by this fraction is the flash in use. A
   rule is right if drives that are filled to different levels give the same amount of flash.
-- *Free blocks*: needs a drive that counts them. After sequential passes, their share gives the amount of
-  flash in another way. At the end of random writes, their share is the watermark.
-- *Victim rule*: skewed writes run on a model with that reserve, under each rule. Moved pages are placed
-  either in units of their own or together with host pages. The combinations are ordered by their errors.
+- *Free blocks*: only of drives that count free blocks. After sequential passes, the share of free blocks
+  gives the amount of flash in another way. At the end of random writes, this share is the watermark.
+- *Victim rule*: skewed writes run on a model with the identified reserve, under each rule. Moved pages are
+  placed either in units of their own or together with host pages. The combinations are ordered by their
+  errors.
 """
 
 from __future__ import annotations

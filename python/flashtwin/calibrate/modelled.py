@@ -37,8 +37,8 @@ class Bench:
     """A device that runs loads, each on a copy of a prepared device or in the state that the last load left.
 
     Loads in the steady state follow one another on the same device. With `in_order`, loads on an empty and on
-    a filled device do so as well, as on a drive. The buffer then has data of the previous load, and blocks
-    that a trim emptied are not yet erased.
+    a filled device also follow one another, as on a drive. The buffer then has data of the previous load, and
+    blocks that a trim emptied are not yet erased.
     """
 
     def __init__(self, spec: Spec, seed: int, *, in_order: bool = False) -> None:

@@ -101,7 +101,7 @@ def of_job(job: Mapping[str, Any]) -> Figures:
 def _uncertain(job: Mapping[str, Any]) -> float:
     """Return the error of a bandwidth as a fraction.
 
-    It exists because fio rounds run times up to milliseconds.
+    The cause of the error is that fio rounds run times up to milliseconds.
     """
     run_ms = max(float(job.get(kind, {}).get("runtime", 0)) for kind in ("read", "write"))
     return 1 / run_ms if run_ms > 0 else 0.0

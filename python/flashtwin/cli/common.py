@@ -64,7 +64,7 @@ class ProgressLines:
 class ProgressBar:
     """Bars with rate and remaining time on a terminal.
 
-    If standard error is no terminal, a line every 30 s.
+    If standard error is not a terminal, the progress is printed as a line every 30 s.
     """
 
     def __init__(self) -> None:
@@ -136,7 +136,7 @@ def _named(progress: flashtwin.Progress) -> str:
 
 
 def _line(progress: flashtwin.Progress, elapsed_s: float) -> str:
-    """Return the progress of a piece of work as text. Without counts, this is the time since its start."""
+    """Return the progress of a piece of work as text; without counts, the time since the work began."""
     if not (progress.done or progress.total):
         return f"{_named(progress)}: running for {elapsed_s:.0f} s"
     share = ""

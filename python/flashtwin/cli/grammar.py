@@ -1,6 +1,6 @@
 """Parts of the grammar that several commands share.
 
-Help texts teach by examples. The library checks the values, not the grammar.
+Help texts teach by examples. The library, not the grammar, checks the values.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ class StdoutError(Exception):
 
 
 class _Stdout(io.FileIO):
-    """File descriptor 1. Its errors name standard output."""
+    """File descriptor 1, whose errors name standard output."""
 
     def write(self, data: object) -> int:
         try:

@@ -77,7 +77,7 @@ def command(args: argparse.Namespace) -> int:
 class SweepBar:
     """Finished cells, rate and remaining time on a terminal.
 
-    If standard error is no terminal, a line every 30 s.
+    If standard error is not a terminal, the progress is printed as a line every 30 s.
     """
 
     def __init__(self) -> None:

@@ -24,7 +24,7 @@ _MQSIM: dict[str, Callable[[Node, str], Imported]] = {
 
 
 def import_file(path: str | os.PathLike[str], ssd: str | os.PathLike[str] | None = None) -> Imported:
-    """Read a parameter file of DiskSim's SSD extension or of MQSim. Its content determines which one it is.
+    """Read a parameter file of DiskSim's SSD extension or of MQSim, detected from the content of the file.
 
     Args:
         path: the file.

@@ -27,7 +27,7 @@ class Fields:
         return bool(found and found.text)
 
     def text(self, name: str, default: str | None = None) -> str:
-        """Return the value of a parameter. It is an error if it is missing and has no default."""
+        """Return the value of a parameter. A missing parameter without a default is an error."""
         self._used.add(name)
         if self.has(name):
             return self._fields[name].text

@@ -27,7 +27,7 @@ class Command:
     def text(self, policy: str) -> str:
         """Return the command with a policy, for a shell.
 
-        It ends with --seed, to which the user adds a value.
+        The command ends with --seed, to which the user adds a value.
         """
         words = ["flashtwin", "run", *self._load(), "--device", self.device, "--policy", shlex.quote(policy)]
         for key, value in self.overrides.items():

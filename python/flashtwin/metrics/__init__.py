@@ -1,8 +1,8 @@
 """The report of a served device, over HTTP on the loopback interface (docs/live.md).
 
-`/` is a live page, `/metrics` is for Prometheus, `/report.json` has the data of both, and `/history.json` has
-the plotted values of the last two minutes. The plugin writes a report every second in any case. Therefore a
-page view takes no time of the device.
+`/` is a live page, `/metrics` is for Prometheus, `/report.json` has the data of these two pages, and
+`/history.json` has the plotted values of the last two minutes. The plugin writes a report every second, even
+if no page is open. Therefore a page view takes no time of the device.
 """
 
 from __future__ import annotations

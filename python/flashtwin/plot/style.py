@@ -82,7 +82,7 @@ def styled(draw: Callable[P, T]) -> Callable[P, T]:
 
 
 def require() -> None:
-    """Raise an error if Matplotlib is missing. It names the package to install."""
+    """Raise an error that names the package to install if Matplotlib is missing."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:

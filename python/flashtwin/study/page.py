@@ -266,7 +266,7 @@ def _inline(text: str) -> str:
 def _image(outcome: dict[str, Any]) -> str:
     """Return the figure as a part of the page.
 
-    It is empty without Matplotlib or if there is nothing to draw.
+    The part is empty without Matplotlib or if there is nothing to draw.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "figure.svg"

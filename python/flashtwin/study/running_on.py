@@ -21,7 +21,7 @@ Run = Callable[[str, Mapping[str, Any]], Results]
 def run_on(
     claims: Iterable[Claim], experiments: Mapping[str, Mapping[str, Any]], rows: dict[str, Rows], run: Run
 ) -> None:
-    """Add seeds to the cells of each claim's main measure until it is decided or has the maximum number.
+    """Add seeds to the cells of each claim's main measure until the measure is decided or has all seeds.
 
     Args:
         claims: claims of the study.

@@ -43,7 +43,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Verdict on a claim, its footing, and the condition under which the claim is reproduced, if any."""
+    """Verdict on a claim, the footing, and the condition under which the claim is reproduced, if any."""
 
     verdict: str
     footing: str

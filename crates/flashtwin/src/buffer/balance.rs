@@ -32,10 +32,16 @@ impl Balance {
     /// Adapts p and the ghost lists to a miss. T1 has `t1` pages and T2 has `t2` pages at this time. The function
     /// executes the cases II to IV of the algorithm except its step REPLACE, which evicts a page. Returns the ghost
     /// list that remembered the page, if any.
+    #[inline]
     pub fn arrives(&mut self, lpn: Lpn, t1: usize, t2: usize) -> Option<usize> {
-        if let Some(known) = self.incoming.known(lpn) {
-            return known;
+        match self.incoming.known(lpn) {
+            Some(known) => known,
+            None => self.look_up(lpn, t1, t2),
         }
+    }
+
+    /// Does the work of `arrives` for a page that was not looked up yet.
+    fn look_up(&mut self, lpn: Lpn, t1: usize, t2: usize) -> Option<usize> {
         let (b1, b2) = (self.ghosts.len(B1), self.ghosts.len(B2));
         let from = self.ghosts.recall(lpn);
         match from {
@@ -50,6 +56,7 @@ impl Balance {
 
     /// Called when the missed page is inserted: adapts p and the ghost lists, unless `arrives` has already done so for
     /// this page. Returns whether a ghost list remembered the page.
+    #[inline]
     pub fn inserted(&mut self, lpn: Lpn, t1: usize, t2: usize) -> bool {
         let known = self.arrives(lpn, t1, t2).is_some();
         self.incoming.done();
@@ -58,12 +65,14 @@ impl Balance {
 
     /// Whether the victim is a page of T1, which has `t1` pages. `from` is the ghost list that remembered the incoming
     /// page.
+    #[inline]
     pub fn evicts_from_t1(&self, t1: usize, from: Option<usize>) -> bool {
         let size = t1 as f64;
         size > self.p || (size == self.p && from == Some(B2))
     }
 
     /// Remembers a victim of T1 or T2. T1 had `t1` pages before the eviction.
+    #[inline]
     pub fn remember(&mut self, lpn: Lpn, in_t2: bool, t1: usize, from: Option<usize>) {
         if from.is_some() || t1 < self.c {
             let list = if in_t2 { B2 } else { B1 };

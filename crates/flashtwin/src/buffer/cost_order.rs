@@ -1,5 +1,6 @@
 //! The cost of evicting a page from each of several lists: the queue complete times of the chips, and the lists in the
-//! order of their costs. The order is a tournament: when one list changes, only the matches of this list are repeated.
+//! order of their costs. The order is a tournament of groups. If the cost of a list changes, its group is compared again
+//! only if the list was the cheapest one of the group, and only when the winner is asked for.
 
 use crate::chips::ChipChanges;
 use crate::units::{ChipId, Time};
@@ -7,20 +8,79 @@ use crate::units::{ChipId, Time};
 /// Key of a list without pages.
 const EMPTY: u128 = u128::MAX;
 
+/// Number of keys in a group.
+const GROUP: usize = 8;
+
 /// The order of the lists. A key consists of the cost, the rank among equal costs, and the number of the list, so no
 /// two lists have equal keys.
 #[derive(Clone, Debug)]
 pub(super) struct CostOrder {
-    /// The tournament. `keys[lists..]` are the keys of the lists. `keys[i]` is the lesser of `keys[2 * i]` and
-    /// `keys[2 * i + 1]`, so `keys[1]` is the least key of all.
-    keys: Vec<u128>,
+    /// The rounds of the tournament. The first round has the keys of the lists. Each further round has the least key of
+    /// each group of the round before. The last round has a single group.
+    rounds: Vec<Round>,
+    /// Number of the last list, which takes no part in the rounds. Numbers of chips are often powers of two, and one
+    /// list more than chips would need a further round.
+    last: usize,
+    /// Key of the last list.
+    last_key: u128,
+}
+
+#[derive(Clone, Debug)]
+struct Round {
+    groups: Vec<[u128; GROUP]>,
+    /// Groups whose least key must be found again, as bits. In the next round, such a group has a key that is not above
+    /// its present keys.
+    changed: Vec<u64>,
+}
+
+impl Round {
+    fn new(keys: usize) -> Round {
+        let groups = keys.div_ceil(GROUP);
+        Round {
+            groups: vec![[EMPTY; GROUP]; groups],
+            changed: vec![0; groups.div_ceil(64)],
+        }
+    }
+}
+
+#[inline]
+fn least_of(group: &[u128; GROUP]) -> u128 {
+    group.iter().fold(EMPTY, |least, &key| least.min(key))
+}
+
+/// Sets a key of the first of `rounds`, and the least keys of groups for which it is the least one.
+#[inline]
+fn enter(rounds: &mut [Round], mut at: usize, key: u128) {
+    let mut rounds = rounds.iter_mut().peekable();
+    while let Some(round) = rounds.next() {
+        let group = at / GROUP;
+        let was = std::mem::replace(&mut round.groups[group][at % GROUP], key);
+        let Some(next) = rounds.peek() else { return };
+        let least = next.groups[group / GROUP][group % GROUP];
+        if key >= least {
+            if was == least && was != key {
+                round.changed[group / 64] |= 1 << (group % 64);
+            }
+            return;
+        }
+        at = group;
+    }
 }
 
 impl CostOrder {
     /// The order of lists without pages.
     pub fn new(lists: usize) -> CostOrder {
+        let last = lists - 1;
+        let mut rounds = vec![Round::new(last.max(1))];
+        let mut groups = last.div_ceil(GROUP);
+        while groups > 1 {
+            rounds.push(Round::new(groups));
+            groups = groups.div_ceil(GROUP);
+        }
         CostOrder {
-            keys: vec![EMPTY; 2 * lists],
+            rounds,
+            last,
+            last_key: EMPTY,
         }
     }
 
@@ -30,26 +90,35 @@ impl CostOrder {
         let key = cost.map_or(EMPTY, |(time, rank)| {
             u128::from(time.0) << 64 | u128::from(rank) << 32 | list as u128
         });
-        let mut at = self.keys.len() / 2 + list;
-        let mut least = key;
-        loop {
-            if self.keys[at] == least {
-                return;
-            }
-            self.keys[at] = least;
-            if at <= 1 {
-                return;
-            }
-            least = least.min(self.keys[at ^ 1]);
-            at /= 2;
+        match list == self.last {
+            true => self.last_key = key,
+            false => enter(&mut self.rounds, list, key),
         }
     }
 
-    /// Returns the list of the least cost; `None` if no list has pages.
+    /// Returns the list of the least cost, and its rank; `None` if no list has pages.
     #[inline]
-    pub fn least(&self) -> Option<usize> {
-        let least = self.keys[1];
-        (least != EMPTY).then_some(least as u32 as usize)
+    pub fn least(&mut self) -> Option<(usize, u32)> {
+        for i in 1..self.rounds.len() {
+            let (round, next) = self.rounds.split_at_mut(i);
+            play(&mut round[i - 1], next);
+        }
+        let winner = self.rounds.last().map(|round| least_of(&round.groups[0]));
+        let least = winner.map_or(self.last_key, |key| key.min(self.last_key));
+        (least != EMPTY).then_some((least as u32 as usize, (least >> 32) as u32))
+    }
+}
+
+/// Finds the least keys of the changed groups of a round, and enters them into the rounds after it.
+#[inline]
+fn play(round: &mut Round, next: &mut [Round]) {
+    for (i, changed) in round.changed.iter_mut().enumerate() {
+        let mut groups = std::mem::take(changed);
+        while groups != 0 {
+            let group = i * 64 + groups.trailing_zeros() as usize;
+            groups &= groups - 1;
+            enter(next, group, least_of(&round.groups[group]));
+        }
     }
 }
 
@@ -101,23 +170,34 @@ impl QueueTimes {
     ) {
         let changed = self.seen.and_then(|seen| changes.since(seen));
         self.seen = Some(changes.count());
-        let chips = self.lists() as u16 - 1;
-        let mut renew = |chip: ChipId| {
-            let (list, time) = (chip.0 as usize, time(chip));
-            if std::mem::replace(&mut self.times[list], time) != time {
-                differs(list);
-            }
+        let Some(chips) = changed else {
+            return self.renew_all(&time, &mut differs);
         };
-        match changed {
-            Some(chips) => {
-                let mut last = None;
-                for chip in chips {
-                    if last.replace(chip) != Some(chip) {
-                        renew(chip);
-                    }
-                }
+        let mut last = None;
+        for chip in chips {
+            if last.replace(chip) != Some(chip) {
+                self.renew(chip, &time, &mut differs);
             }
-            None => (0..chips).for_each(|chip| renew(ChipId(chip))),
+        }
+    }
+
+    #[cold]
+    fn renew_all(&mut self, time: &impl Fn(ChipId) -> Time, differs: &mut impl FnMut(usize)) {
+        for chip in 0..self.lists() as u16 - 1 {
+            self.renew(ChipId(chip), time, differs);
+        }
+    }
+
+    #[inline(always)]
+    fn renew(
+        &mut self,
+        chip: ChipId,
+        time: &impl Fn(ChipId) -> Time,
+        differs: &mut impl FnMut(usize),
+    ) {
+        let (list, time) = (chip.0 as usize, time(chip));
+        if std::mem::replace(&mut self.times[list], time) != time {
+            differs(list);
         }
     }
 }
@@ -131,7 +211,7 @@ mod tests {
     fn the_least_is_that_of_a_scan() {
         for seed in seeds(4) {
             let mut rng = Rng::new(seed);
-            let lists = 1 + rng.below(70) as usize;
+            let lists = 1 + [7, 70, 700][seed as usize % 3].min(rng.below(700)) as usize;
             let mut order = CostOrder::new(lists);
             let mut costs = vec![None; lists];
             for _ in 0..2_000 {
@@ -139,8 +219,12 @@ mod tests {
                 let cost = (Time(rng.below(5)), rng.below(3) as u32);
                 costs[list] = (rng.below(4) > 0).then_some(cost);
                 order.set(list, costs[list]);
+                if rng.below(3) == 0 {
+                    continue;
+                }
                 let scanned = (0..lists).filter(|&list| costs[list].is_some());
                 let scanned = scanned.min_by_key(|&list| (costs[list], list));
+                let scanned = scanned.map(|list| (list, costs[list].map_or(0, |cost| cost.1)));
                 assert_eq!(order.least(), scanned, "seed {seed}, {costs:?}");
             }
         }

@@ -146,8 +146,9 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         }
     }
 
-    /// Forgets the page that is remembered under the number `at`; returns the list that had it.
-    pub fn remove(&mut self, at: u32) -> usize {
+    /// Removes an entry from its chain; returns the entry.
+    #[inline]
+    fn leave_chain(&mut self, at: u32) -> Ghost {
         let ghost = self.ghosts[at as usize];
         let chain = self.chain(ghost.lpn);
         if self.heads[chain] == at {
@@ -159,6 +160,12 @@ impl<const LISTS: usize> Ghosts<LISTS> {
             }
             self.ghosts[before as usize].next = ghost.next;
         }
+        ghost
+    }
+
+    /// Forgets the page that is remembered under the number `at`; returns the list that had it.
+    pub fn remove(&mut self, at: u32) -> usize {
+        let ghost = self.leave_chain(at);
         let list = self.list[at as usize].into();
         let ends: &mut Ends = &mut self.lists[list];
         match ghost.newer {
@@ -184,12 +191,21 @@ impl<const LISTS: usize> Ghosts<LISTS> {
     /// Forgets the page of a list that was evicted first. Prefetches the data that the next call for this list
     /// accesses.
     pub fn forget_oldest(&mut self, list: usize) {
-        if let Some(at) = self.oldest(list) {
-            self.remove(at);
+        let Some(at) = self.oldest(list) else { return };
+        let newer = self.leave_chain(at).newer;
+        self.ghosts[at as usize].next = self.free;
+        self.free = at;
+        let ends = &mut self.lists[list];
+        ends.oldest = newer;
+        ends.len -= 1;
+        if newer == NONE {
+            ends.newest = NONE;
+            return;
         }
-        if let Some(next) = self.oldest(list) {
-            prefetch(&self.heads, self.chain(self.lpn(next)));
-        }
+        let next = &mut self.ghosts[newer as usize];
+        next.older = NONE;
+        let lpn = next.lpn;
+        prefetch(&self.heads, self.chain(lpn));
     }
 
     /// Remembers a page in a list of at most `bound` pages. If the list is full, it first forgets the page that was

@@ -68,6 +68,12 @@ pub trait DeviceView {
     }
     /// Whether the chip executes no operation, and no operation waits for the chip.
     fn chip_idle(&self, chip: ChipId) -> bool;
+    /// Returns the chips for which `chip_idle` is true. Returns `None` if the device keeps no such set. The set is exact
+    /// when the device calls [`Policy::ahead`].
+    #[inline]
+    fn idle_chips(&self) -> Option<&ChipSet> {
+        None
+    }
     /// Returns the number of free blocks of the chip. Open blocks are not free. Returns `u32::MAX` for a dead chip,
     /// which never collects.
     fn free_blocks(&self, chip: ChipId) -> u32;
@@ -92,7 +98,7 @@ pub enum Skip {
 
 impl Skip {
     /// Whether pages of `chip` are skipped.
-    #[inline]
+    #[inline(always)]
     pub fn chip(self, device: &dyn DeviceView, chip: ChipId) -> bool {
         match self {
             Skip::Nothing => false,
@@ -105,13 +111,13 @@ impl Skip {
     }
 
     /// Whether `page` is skipped.
-    #[inline]
+    #[inline(always)]
     pub fn page(self, device: &dyn DeviceView, page: PageId) -> bool {
         device.in_flight(page) || self.page_by_chip(device, page)
     }
 
     /// Whether `page` is skipped because of its chip; a page without a chip never is.
-    #[inline]
+    #[inline(always)]
     pub fn page_by_chip(self, device: &dyn DeviceView, page: PageId) -> bool {
         self != Skip::Nothing
             && device

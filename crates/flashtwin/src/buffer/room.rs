@@ -113,6 +113,15 @@ impl Room {
         }
     }
 
+    /// Returns the policy's victim as a scan of its recency list finds it, for checks. `None` if there is no single
+    /// list, or if the scan finds no page.
+    pub fn victim_by_scan(&mut self, device: &dyn DeviceView, way: Way) -> Option<PageId> {
+        match way {
+            Way::Policy => self.policy.victim_by_scan(device),
+            Way::ReadCache | Way::Past => None,
+        }
+    }
+
     /// Chooses victims for a buffer that is full, and adds them to `out`. Returns false if all candidates are in
     /// flight.
     #[inline(always)]

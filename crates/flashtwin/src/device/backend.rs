@@ -11,7 +11,7 @@
 //!
 //! A back end never calls the front end.
 
-use crate::chips::{ChipChanges, ChipSet};
+use crate::chips::{ChipChanges, ChipSet, MovedPages};
 use crate::events::EventQueue;
 use crate::metrics::FlashReport;
 use crate::nand::{Asked, Done, PageOp};
@@ -49,7 +49,7 @@ pub(crate) mod sealed {
     use super::*;
 
     /// Stands for "no single unit": the page may be written to several units.
-    pub const NO_HOME: u32 = u32::MAX;
+    pub const NO_HOME: ChipId = ChipId(u16::MAX);
 
     /// Executes page operations, and returns them when they have ended.
     ///
@@ -58,6 +58,8 @@ pub(crate) mod sealed {
     pub unsafe trait Work {
         /// Whether the front end in front of this back end is a plain one ([`super::plain`]).
         const PLAIN: bool = false;
+        /// Whether the buffer's policy may write pages back ahead of their eviction.
+        const AHEAD: bool = true;
         /// Returns the number of the back end's variant. Some variants have a compiled copy of the request path of
         /// their own.
         #[inline(always)]
@@ -80,7 +82,7 @@ pub(crate) mod sealed {
         /// Returns the only unit to which copies of the page can be written. Returns [`NO_HOME`] if copies can be
         /// written to several units.
         #[inline(always)]
-        fn home(&self, _lpn: Lpn) -> u32 {
+        fn home(&self, _lpn: Lpn) -> ChipId {
             NO_HOME
         }
         /// Returns the unit that holds the page's copy, if there is one.
@@ -153,6 +155,22 @@ pub(crate) mod sealed {
         /// if there is no record.
         #[inline]
         fn time_changes(&self) -> Option<&ChipChanges> {
+            None
+        }
+        /// Whether [`Work::take_moved`] would return any pages.
+        #[inline(always)]
+        fn has_moved(&self) -> bool {
+            false
+        }
+        /// Returns the pages whose unit has changed since the last call, except by an operation that the front end
+        /// queued and that has not ended or has just ended. A page that moved twice may be contained twice.
+        fn take_moved(&mut self) -> MovedPages {
+            MovedPages::default()
+        }
+        /// Returns the units for which [`Backend::is_idle`] is true. Returns `None` if the back end keeps no such set.
+        /// A unit that becomes idle is in the set after it was activated.
+        #[inline]
+        fn idle_units(&self) -> Option<&ChipSet> {
             None
         }
         /// Resets all counters and clocks to zero.

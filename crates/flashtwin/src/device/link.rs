@@ -166,22 +166,33 @@ impl Pending {
         }
     }
 
-    /// Sets a timer while no other is set.
+    /// Returns the least entry of the timers other than the bus, on the plain path. If the policy writes pages ahead,
+    /// [`QUIET`] may be set; no other timer is set.
     #[inline(always)]
-    fn set_alone(&mut self, which: usize, at: Time, order: u64) {
-        debug_assert_eq!(self.set, 0);
-        self.first = entry(which, at, order);
-        self.entries[which] = self.first;
-        self.set = 1 << which;
+    fn beside_bus(&self, ahead: bool) -> u128 {
+        let others = if ahead { 1 << QUIET } else { 0 };
+        debug_assert_eq!(self.set & !(1 << BUS | others), 0);
+        match ahead {
+            true => self.entries[QUIET],
+            false => u128::MAX,
+        }
     }
 
-    /// Clears the only timer that is set.
+    /// Sets the timer of the bus, on the plain path.
     #[inline(always)]
-    fn clear_alone(&mut self, which: usize) {
-        debug_assert_eq!(self.set, 1 << which);
-        self.first = u128::MAX;
-        self.entries[which] = self.first;
-        self.set = 0;
+    fn set_bus(&mut self, at: Time, order: u64, ahead: bool) {
+        let entry = entry(BUS, at, order);
+        self.first = entry.min(self.beside_bus(ahead));
+        self.entries[BUS] = entry;
+        self.set |= 1 << BUS;
+    }
+
+    /// Clears the timer of the bus, on the plain path.
+    #[inline(always)]
+    fn clear_bus(&mut self, ahead: bool) {
+        self.first = self.beside_bus(ahead);
+        self.entries[BUS] = u128::MAX;
+        self.set &= !(1 << BUS);
     }
 
     /// Clears a timer.
@@ -339,7 +350,7 @@ impl<B: Backend> Device<B> {
         let until = self.now + self.wire_time(id);
         let order = self.events.take_order();
         match B::PLAIN {
-            true => self.link.pending.set_alone(BUS, until, order),
+            true => self.link.pending.set_bus(until, order, B::AHEAD),
             false => self.link.pending.set(BUS, until, order),
         }
     }
@@ -368,7 +379,7 @@ impl<B: Backend> Device<B> {
 
     pub(super) fn bus_done(&mut self) {
         match B::PLAIN {
-            true => self.link.pending.clear_alone(BUS),
+            true => self.link.pending.clear_bus(B::AHEAD),
             false => self.link.pending.clear(BUS),
         }
         let id = self

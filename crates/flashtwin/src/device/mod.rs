@@ -324,9 +324,7 @@ impl<B: Backend> Device<B> {
     /// requests are complete would wait for this timer.
     #[inline]
     fn awaits_silence(&self) -> bool {
-        !B::PLAIN
-            && self.events.next_time() == Time::NEVER
-            && self.link.pending.is_only(link::QUIET)
+        B::AHEAD && self.events.next_time() == Time::NEVER && self.link.pending.is_only(link::QUIET)
     }
 
     /// Processes all events up to and including `until`.
@@ -421,12 +419,12 @@ impl<B: Backend> Device<B> {
     #[inline(always)]
     fn link_event(&mut self) {
         match self.link.pending.next() {
+            link::QUIET if B::AHEAD => self.host_was_quiet(),
             _ if B::PLAIN => self.bus_done(),
             link::BUS => self.bus_done(),
             link::WAY_OUT => self.out_done(),
             link::OVERHEAD => self.overhead_done(),
             link::CPU => self.controller_done(),
-            link::QUIET => self.host_was_quiet(),
             link::PAUSE => self.pause_ended(),
             _ => self.buffer_done(),
         }

@@ -93,7 +93,7 @@ impl Drain {
     /// Collects the inputs for a chip with the given numbers of reads and writes. `waiting_writes` is the number of
     /// these writes that have not taken a page yet. `gc_moves` is the number of pages that a running GC has not moved
     /// yet.
-    #[inline]
+    #[inline(always)]
     pub fn of(
         ftl: &PageMap,
         chip: u32,
@@ -103,11 +103,7 @@ impl Drain {
         gc_moves: u32,
     ) -> Drain {
         let collects = in_gc || is_short(ftl, chip, waiting_writes);
-        let victim_pages = if collects {
-            ftl.fewest_live_of_chip(chip)
-        } else {
-            0
-        };
+        let victim_pages = if collects { victim_pages(ftl, chip) } else { 0 };
         let programs = waiting_writes + victim_pages.max(gc_moves);
         Drain {
             reads,
@@ -122,7 +118,7 @@ impl Drain {
 
     /// Returns N_sp: the number of summary pages that are programmed if the waiting writes and `moved` pages are
     /// programmed (Eq. 4).
-    #[inline]
+    #[inline(always)]
     fn summaries(&self, moved: u32) -> u64 {
         let programs = self.waiting_writes + moved;
         let room = self.free_in_block.saturating_sub(1);
@@ -135,6 +131,7 @@ impl Drain {
 
     /// Returns the chip queue complete time as printed in Eqs 1 to 4. Operations in service count with their whole
     /// time, as if they were still waiting. A running GC counts as if it had not begun.
+    #[inline(always)]
     pub fn time(&self, l: &Latencies) -> Time {
         let (collecting, moved) = if self.collects {
             let moved = self.victim_pages;
@@ -185,22 +182,42 @@ fn is_short(ftl: &PageMap, chip: u32, writes: u32) -> bool {
         && !ftl.is_retired(chip * ftl.shape.pools_per_chip)
 }
 
+/// Returns N_vp of a chip that collects. Not inlined, so that the code for the other chips stays small.
+#[inline(never)]
+fn victim_pages(ftl: &PageMap, chip: u32) -> u32 {
+    ftl.fewest_live_of_chip(chip)
+}
+
 /// Returns the number of free pages, including the summary page, of one open block of the chip: the block with the
 /// most free pages, to which the next write goes. Stops at the first block with more than `enough` free pages.
-#[inline]
+#[inline(always)]
 fn free_in_block(ftl: &PageMap, chip: u32, enough: u32) -> u32 {
-    let shape = &ftl.shape;
+    let first = &ftl.pools_of_chip(chip)[0];
+    match free_after(ftl, first.next_page) {
+        free if free > enough => free,
+        _ => free_in_any_block(ftl, chip, enough),
+    }
+}
+
+#[inline(never)]
+fn free_in_any_block(ftl: &PageMap, chip: u32, enough: u32) -> u32 {
     let mut most = 0;
     for pool in ftl.pools_of_chip(chip) {
-        // The summary page of a full block is written already, and the next write opens another block.
-        let full = pool.next_page == shape.data_pages;
-        let used = if full { 0 } else { pool.next_page };
-        most = most.max(shape.pages_per_block - used);
+        most = most.max(free_after(ftl, pool.next_page));
         if most > enough {
             break;
         }
     }
     most
+}
+
+/// Returns the number of free pages of an open block, of which `next_page` is written next.
+#[inline(always)]
+fn free_after(ftl: &PageMap, next_page: u32) -> u32 {
+    // The summary page of a full block is written already, and the next write opens another block.
+    let is_full = next_page == ftl.shape.data_pages;
+    let used = if is_full { 0 } else { next_page };
+    ftl.shape.pages_per_block - used
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ use drain::{Drain, InHand, Latencies};
 use placed::Placed;
 use std::collections::VecDeque;
 
-use crate::chips::ChipSet;
+use crate::chips::{ChipSet, MovedPages};
 use crate::events::EventQueue;
 use crate::ftl::PageMap;
 use crate::gc::{Force, Orders};
@@ -357,6 +357,20 @@ pub(crate) enum Nand {
     Modern(Modern),
     Layered(Layered),
     Units(Modern<Units>),
+}
+
+/// Returns the chip queue complete time of a chip as printed. `begun` is the number of its writes that have already
+/// taken their page.
+#[inline(always)]
+fn drain_time_as_printed(
+    ftl: &PageMap,
+    chip: usize,
+    of: &Chip,
+    begun: u32,
+    times: &Latencies,
+) -> Time {
+    let waiting_writes = of.inside[1] - begun;
+    Drain::of(ftl, chip as u32, of.inside, waiting_writes, of.in_gc, 0).time(times)
 }
 
 impl Nand {
@@ -725,45 +739,41 @@ impl Nand {
     /// is exact, otherwise as printed in the paper (D-14).
     #[inline]
     pub fn drain_time(&self, chip: usize, exact: bool, now: Time) -> Time {
-        let ftl = match self.placed() {
-            Placed::Map(ftl) => ftl,
-            Placed::Layers(layers) => return layers.drain_time(chip, exact, now),
-            Placed::Units(_) => return self.drain_time_by_units(chip, now),
-        };
-        let of = &self.chips()[chip];
-        debug_assert_eq!(of.inside, self.count_inside(chip, now));
-        if exact {
-            return self.drain_time_exact(ftl, chip, now);
+        debug_assert_eq!(self.chips()[chip].inside, self.count_inside(chip, now));
+        match self {
+            Nand::Msr(_) | Nand::Modern(_) if exact => self.drain_time_exact(chip, now),
+            Nand::Msr(n) => {
+                let begun = n.writes_in_service(chip);
+                drain_time_as_printed(&n.ftl, chip, &n.chips[chip], begun, &n.times)
+            }
+            Nand::Modern(n) => {
+                let begun = n.writes_in_service(chip);
+                drain_time_as_printed(&n.map.ftl, chip, &n.chips[chip], begun, &n.times)
+            }
+            Nand::Layered(n) => n.drain_time(chip, exact, now),
+            Nand::Units(_) => self.drain_time_by_units(chip, now),
         }
-        let waiting_writes = of.inside[1] - self.writes_in_service(chip);
-        Drain::of(ftl, chip as u32, of.inside, waiting_writes, of.in_gc, 0).time(self.times())
     }
 
     /// Returns the time until a chip of a device that writes by units has completed its work. A collection occupies a
     /// whole group of chips; the time of each chip includes the chip's share of the collection.
+    #[inline(never)]
     fn drain_time_by_units(&self, chip: usize, now: Time) -> Time {
         let gc_rest = self.in_hand(chip, now).gc_rest;
         self.load(chip) + gc_rest.unwrap_or(Time::ZERO)
     }
 
-    fn drain_time_exact(&self, ftl: &PageMap, chip: usize, now: Time) -> Time {
+    #[inline(never)]
+    fn drain_time_exact(&self, chip: usize, now: Time) -> Time {
+        let Placed::Map(ftl) = self.placed() else {
+            unreachable!("only flash with a page map has these equations");
+        };
         let of = &self.chips()[chip];
         let in_hand = self.in_hand(chip, now);
         let waiting = [of.inside[0] - in_hand.reads, of.inside[1] - in_hand.writes];
         let moves = in_hand.gc_moves;
         let drain = Drain::of(ftl, chip as u32, waiting, waiting[1], of.in_gc, moves);
         drain.time_exact(self.times(), &in_hand)
-    }
-
-    /// Returns the number of writes of a chip that have already taken their page.
-    #[inline]
-    fn writes_in_service(&self, chip: usize) -> u32 {
-        match self {
-            Nand::Msr(n) => n.writes_in_service(chip),
-            Nand::Modern(n) => n.writes_in_service(chip),
-            Nand::Layered(n) => n.writes_in_service(chip),
-            Nand::Units(n) => n.writes_in_service(chip),
-        }
     }
 
     /// Returns the flash time of the reads and writes of `chip`, without GC. Operations in service count with their
@@ -823,6 +833,25 @@ impl Nand {
             Nand::Modern(n) => &n.chips_in_gc,
             Nand::Layered(n) => &n.chips_in_gc,
             Nand::Units(n) => &n.chips_in_gc,
+        }
+    }
+
+    /// Whether collections may have moved pages to other chips since the last call of [`Nand::take_moved`].
+    #[inline]
+    pub fn has_moved(&self) -> bool {
+        match self {
+            Nand::Msr(_) | Nand::Layered(_) => false,
+            Nand::Modern(n) => !n.moved.is_empty(),
+            Nand::Units(n) => !n.moved.is_empty(),
+        }
+    }
+
+    /// Returns the pages that collections may have moved to other chips since the last call.
+    pub fn take_moved(&mut self) -> MovedPages {
+        match self {
+            Nand::Msr(_) | Nand::Layered(_) => MovedPages::default(),
+            Nand::Modern(n) => std::mem::take(&mut n.moved),
+            Nand::Units(n) => std::mem::take(&mut n.moved),
         }
     }
 

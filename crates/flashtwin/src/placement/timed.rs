@@ -127,6 +127,12 @@ impl Placed {
         self.units.is_live(unit, page)
     }
 
+    /// Returns the logical page at page `page` of a unit, if the page is live.
+    #[inline]
+    pub(crate) fn lpn_at(&self, unit: u32, page: u32) -> Lpn {
+        self.units.lpn_at(unit, page)
+    }
+
     /// Returns the flash page of page `page` of a unit.
     #[inline]
     pub(crate) fn place_of(&self, unit: u32, page: u32) -> Ppn {

@@ -11,7 +11,7 @@ mod precondition;
 mod times;
 
 use crate::buffer::{Setup, UserPolicy};
-use crate::chips::{ChipChanges, ChipSet};
+use crate::chips::{ChipChanges, ChipSet, MovedPages};
 use crate::device::{Backend, Device, Front, PowerCut, Work, NO_HOME};
 use crate::divide::Divider;
 use crate::events::EventQueue;
@@ -24,6 +24,7 @@ use crate::spec::{DeviceSpec, Placement};
 use crate::units::{ChipId, Lpn, Time};
 use classes::classes;
 pub use death::DieError;
+use times::WorkRecord;
 
 /// An SSD. A clone has the whole state of the SSD.
 pub type Ssd = Device<Flash>;
@@ -42,7 +43,9 @@ pub struct Flash {
     /// Placement rules of a user, which replace those of the specification; `None` if there are none.
     rules: Option<Box<UserRules>>,
     /// Record of chips whose times have changed, for a policy that uses it.
-    changes: Option<Box<ChipChanges>>,
+    record: Option<Box<WorkRecord>>,
+    /// Whether the map was changed in no simulated time since the last call of [`Work::take_moved`].
+    is_rewritten: bool,
 }
 
 /// Assignment of pages to chips.
@@ -136,9 +139,9 @@ unsafe impl Work for Flash {
     }
 
     #[inline(always)]
-    fn home(&self, lpn: Lpn) -> u32 {
+    fn home(&self, lpn: Lpn) -> ChipId {
         match self.placement.is_static {
-            true => self.placement.chip(lpn),
+            true => ChipId(self.placement.chip(lpn) as u16),
             false => NO_HOME,
         }
     }
@@ -155,7 +158,7 @@ unsafe impl Work for Flash {
     #[inline(always)]
     fn enqueue(&mut self, unit: usize, op: PageOp, now: Time, events: &mut EventQueue) {
         self.nand.enqueue(unit, op, now, events);
-        self.note_change(unit);
+        self.note_arrival(unit);
     }
 
     #[inline(always)]
@@ -200,13 +203,13 @@ unsafe impl Work for Flash {
     #[inline(always)]
     fn activate(&mut self, unit: usize, now: Time, events: &mut EventQueue) {
         self.nand.activate(unit, now, events);
-        self.note_change(unit);
+        self.note_activation(unit);
     }
 
     #[inline]
     fn trim(&mut self, lpn: Lpn, now: Time, events: &mut EventQueue) {
         self.nand.trim(lpn, now, events);
-        self.note_change(self.placement.chip(lpn) as usize);
+        self.note_activation(self.placement.chip(lpn) as usize);
     }
 
     #[inline(always)]
@@ -230,13 +233,30 @@ unsafe impl Work for Flash {
     }
 
     fn follow_times(&mut self, on: bool) {
-        self.changes = self.record_of_times(on);
+        self.record = self.record_of_times(on);
     }
 
     #[inline]
     fn time_changes(&self) -> Option<&ChipChanges> {
-        // When a die fails, its operations move to other dies, so the record is not valid then.
-        self.changes.as_deref().filter(|_| !self.has_dead)
+        self.valid_record().map(|record| &record.changes)
+    }
+
+    #[inline]
+    fn idle_units(&self) -> Option<&ChipSet> {
+        self.valid_record()?.idle()
+    }
+
+    #[inline(always)]
+    fn has_moved(&self) -> bool {
+        !self.placement.is_static && (self.is_rewritten || self.nand.has_moved())
+    }
+
+    fn take_moved(&mut self) -> MovedPages {
+        let moved = self.nand.take_moved();
+        match std::mem::take(&mut self.is_rewritten) {
+            true => MovedPages::any(),
+            false => moved,
+        }
     }
 
     fn reset_stats(&mut self, now: Time) {
@@ -259,6 +279,7 @@ impl Backend for Flash {
         self.nand.chips_in_gc()
     }
 
+    #[inline(always)]
     fn drain_time(&self, unit: usize, exact: bool, now: Time) -> Time {
         self.nand.drain_time(unit, exact, now)
     }
@@ -267,6 +288,7 @@ impl Backend for Flash {
         self.nand.load(unit)
     }
 
+    #[inline(always)]
     fn is_idle(&self, unit: usize) -> bool {
         self.nand.is_idle(unit)
     }
@@ -341,7 +363,7 @@ impl Flash {
         now: Time,
         events: &mut EventQueue,
     ) {
-        debug_assert!(self.changes.is_none());
+        debug_assert!(self.record.is_none());
         self.nand.enqueue(chip, op, now, events);
     }
 
@@ -417,7 +439,8 @@ impl Ssd {
             next_write: 0,
             has_dead: false,
             rules: None,
-            changes: None,
+            record: None,
+            is_rewritten: false,
         };
         Device::behind(&front(spec), flash, policy)
     }

@@ -1,41 +1,108 @@
-//! The record of the chips whose drain times have changed. A policy that follows these times uses it.
+//! The record of the chips whose drain times have changed, and of the idle chips. A policy that follows the times uses
+//! it.
 //!
 //! The drain time of a chip as printed (ECR's Eqs 1 to 4) depends on its queue, its operations in service, and its
 //! part of the page map. With static placement, only operations of the chip itself change these. The record is kept
 //! only for such flash, and only if the policy requires it.
 
 use super::Flash;
-use crate::chips::ChipChanges;
+use crate::chips::{ChipChanges, ChipSet};
 use crate::nand::Nand;
+use crate::units::ChipId;
+
+/// Record of the work of all chips.
+#[derive(Clone, Debug)]
+pub(super) struct WorkRecord {
+    /// Chips whose work has changed.
+    pub changes: ChipChanges,
+    /// Chips without work. A chip that becomes idle is added when it is [activated](super::Work::activate).
+    idle: ChipSet,
+    /// Whether `idle` must be computed anew, because chips have changed in no time.
+    is_stale: bool,
+}
+
+impl WorkRecord {
+    /// Returns the idle chips; `None` if they must be computed first.
+    pub fn idle(&self) -> Option<&ChipSet> {
+        (!self.is_stale).then_some(&self.idle)
+    }
+
+    #[cold]
+    fn find_idle(&mut self, nand: &Nand) {
+        for chip in 0..self.idle.of() {
+            let is_idle = nand.is_idle(chip as usize);
+            self.idle.set(ChipId(chip as u16), is_idle);
+        }
+        self.is_stale = false;
+    }
+}
 
 impl Flash {
     /// Returns an empty record if `on`, and if this flash can keep a record.
-    pub(super) fn record_of_times(&self, on: bool) -> Option<Box<ChipChanges>> {
+    pub(super) fn record_of_times(&self, on: bool) -> Option<Box<WorkRecord>> {
         let by_chip = match &self.nand {
             Nand::Msr(_) | Nand::Layered(_) => true,
             Nand::Modern(_) => !self.spec.gc.has_superblocks(),
             Nand::Units(_) => false,
         };
         let kept = on && by_chip && self.placement.is_static;
-        kept.then(|| Box::new(ChipChanges::new(self.spec.geometry.chips)))
+        let chips = self.spec.geometry.chips;
+        let record = || WorkRecord {
+            changes: ChipChanges::new(chips),
+            idle: ChipSet::none(chips),
+            is_stale: true,
+        };
+        kept.then(|| Box::new(record()))
+    }
+
+    /// Returns the record. When a die fails, its operations move to other dies, so the record is not valid then.
+    #[inline(always)]
+    pub(super) fn valid_record(&self) -> Option<&WorkRecord> {
+        self.record.as_deref().filter(|_| !self.has_dead)
     }
 
     /// Records that the work of a chip may have changed.
     #[inline(always)]
     pub(super) fn note_change(&mut self, chip: usize) {
-        if let Some(changes) = &mut self.changes {
-            changes.note(chip);
+        if let Some(record) = &mut self.record {
+            record.changes.note(chip);
         }
     }
 
-    /// Records that the work of any chip may have changed.
+    /// Records that a chip has received an operation.
+    #[inline(always)]
+    pub(super) fn note_arrival(&mut self, chip: usize) {
+        if let Some(record) = &mut self.record {
+            record.changes.note(chip);
+            record.idle.set(ChipId(chip as u16), false);
+        }
+    }
+
+    /// Records that the work of a chip may have changed, and whether the chip is idle now.
+    #[inline(always)]
+    pub(super) fn note_activation(&mut self, chip: usize) {
+        if let Some(record) = &mut self.record {
+            record.changes.note(chip);
+            match record.is_stale {
+                true => record.find_idle(&self.nand),
+                false => {
+                    let is_idle = self.nand.is_idle(chip);
+                    record.idle.set(ChipId(chip as u16), is_idle);
+                }
+            }
+        }
+    }
+
+    /// Records that the work of any chip and the place of any page may have changed.
     pub(super) fn note_all(&mut self) {
-        if let Some(changes) = &mut self.changes {
-            changes.note_all();
+        self.is_rewritten = true;
+        if let Some(record) = &mut self.record {
+            record.changes.note_all();
+            record.is_stale = true;
         }
     }
 
-    /// Returns the back end for a change in which no time passes. All chips are recorded as changed.
+    /// Returns the back end for a change in which no time passes. All chips and pages are recorded as changed.
     pub(super) fn nand_untimed(&mut self) -> &mut Nand {
         self.note_all();
         &mut self.nand
@@ -47,6 +114,7 @@ mod tests {
     use crate::request::{Op, Request};
     use crate::rng::{seeds, Rng};
     use crate::spec::builtin;
+    use crate::units::ChipId;
     use crate::{DeviceSpec, Ssd};
 
     /// Settings of back ends that keep a record.
@@ -60,13 +128,15 @@ mod tests {
         &[("ftl.kind", "dftl")],
     ];
 
-    const POLICIES: [&[(&str, &str)]; 6] = [
+    const POLICIES: [&[(&str, &str)]; 8] = [
         &[("buffer.policy", "ecr")],
         &[("buffer.policy", "ecr"), ("buffer.tie", "lowest")],
         &[("buffer.policy", "ecr"), ("buffer.tie", "round-robin")],
         &[("buffer.policy", "ecr-eps")],
         &[("buffer.policy", "lcr")],
         &[("buffer.policy", "gcar-ecr")],
+        &[("buffer.policy", "coop")],
+        &[("buffer.policy", "coop"), ("buffer.quiet_us", "300")],
     ];
 
     fn device(flash: &[(&str, &str)], policy: &[(&str, &str)]) -> Ssd {
@@ -83,6 +153,17 @@ mod tests {
         let mut ssd = Ssd::new(&spec);
         ssd.fill_steady(1);
         ssd
+    }
+
+    /// Compares the set of idle chips with the chips.
+    fn check_idle(ssd: &Ssd) {
+        let flash = &ssd.backend;
+        if let Some(idle) = flash.valid_record().and_then(|record| record.idle()) {
+            for chip in 0..idle.of() {
+                let is_idle = flash.nand.is_idle(chip as usize);
+                assert_eq!(idle.contains(ChipId(chip as u16)), is_idle, "chip {chip}");
+            }
+        }
     }
 
     /// Submits random requests, with at most `depth` in flight. Returns the completions, and the counters of the
@@ -110,6 +191,7 @@ mod tests {
             ssd.submit(ssd.now(), &request, tag).unwrap();
             while ssd.outstanding() >= depth {
                 assert!(ssd.step());
+                check_idle(ssd);
             }
             let done = ssd.completions().drain(..);
             done.for_each(|completion| text += &format!("{completion:?}\n"));
@@ -126,8 +208,8 @@ mod tests {
                     let ssd = device(flash, policy);
                     for depth in [1, 16, 120] {
                         let (mut with, mut without) = (ssd.clone(), ssd.clone());
-                        assert!(with.backend.changes.is_some(), "{flash:?}, {policy:?}");
-                        without.backend.changes = None;
+                        assert!(with.backend.record.is_some(), "{flash:?}, {policy:?}");
+                        without.backend.record = None;
                         let with = drive(&mut with, seed, depth);
                         let without = drive(&mut without, seed, depth);
                         assert!(
@@ -155,13 +237,13 @@ mod tests {
             assert!(ssd.write_random(&mut Rng::new(4), 5_000));
             drive(&mut ssd, 4, 16);
             ssd.set_policy("lru", &[]).unwrap();
-            assert!(ssd.backend.changes.is_none(), "LRU follows no times");
+            assert!(ssd.backend.record.is_none(), "LRU follows no times");
             drive(&mut ssd, 5, 16);
             ssd.set_policy("ecr", &[]).unwrap();
             drive(&mut ssd, 6, 16);
             ssd.cut_power(1_000_000).unwrap();
             assert!(
-                ssd.backend.changes.is_some(),
+                ssd.backend.record.is_some(),
                 "the policy of the specification is ECR"
             );
             drive(&mut ssd, 7, 16);

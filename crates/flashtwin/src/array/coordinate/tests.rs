@@ -34,7 +34,7 @@ fn array() -> Array {
 fn is_at_low_mark(array: &Array, lpn: Lpn) -> bool {
     let Spot { member, lpn } = array.backend.io.layout.spot(lpn);
     let flash = &array.backend.io.members[member].drive.ssd.backend;
-    let chip = flash.home(lpn) as usize;
+    let chip = usize::from(flash.home(lpn).0);
     flash.free_blocks(chip) <= flash.gc_trigger_blocks(chip)
 }
 

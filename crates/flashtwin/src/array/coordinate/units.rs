@@ -1,11 +1,11 @@
 //! The *units* of an array are members, chips of members, or sets of members that share a stripe. The array's buffer
 //! observes which units are in GC.
 
-use crate::array::layout::{Layout, Spot, Stripe};
+use crate::array::layout::{Layout, MembersOf, Spot, Stripe};
 use crate::array::member::Member;
 use crate::chips::ChipSet;
 use crate::memory::TrustedTable;
-use crate::spec::{ArraySpec, DeviceSpec, Level, MemberInGc, Protect};
+use crate::spec::{ArraySpec, DeviceSpec, Level, MemberInGc, Placement, Protect};
 use crate::units::{narrow, ChipId, Lpn};
 
 /// The units of an array, and which of them are in GC.
@@ -23,10 +23,15 @@ pub(crate) struct Units {
     level: Level,
     protect: Protect,
     member_in_gc: MemberInGc,
+    /// The unit of a page by its [place in the round](Layout::place_in_round). Empty if the unit of a page depends on
+    /// the chip that holds its flash copy.
+    homes: Vec<ChipId>,
+    /// Whether pages may move to other units at any time: units are chips, and members have dynamic placement.
+    pub wander: bool,
 }
 
 impl Units {
-    pub fn new(spec: &ArraySpec) -> Units {
+    pub fn new(spec: &ArraySpec, layout: &Layout) -> Units {
         let (mut first, mut units) = (Vec::new(), 0);
         let least_chips = |member: &DeviceSpec| match spec.member_in_gc {
             MemberInGc::Share => {
@@ -44,7 +49,7 @@ impl Units {
                 (Protect::Data, _) => 1,
             };
         }
-        Units {
+        let mut units = Units {
             collecting: ChipSet::none(units),
             // SAFETY: indexed by members of the array, as `first`; it has as many entries.
             in_gc: unsafe { TrustedTable::new(vec![false; first.len()]) },
@@ -55,7 +60,21 @@ impl Units {
             level: spec.level,
             protect: spec.protect,
             member_in_gc: spec.member_in_gc,
+            homes: Vec::new(),
+            wander: (spec.protect, spec.member_in_gc) == (Protect::Data, MemberInGc::Chip)
+                && (spec.members.iter()).any(|m| m.ftl.placement == Placement::Dynamic),
+        };
+        if units.protect == Protect::Stripe || units.member_in_gc != MemberInGc::Chip {
+            let home = |(place, row): (u32, MembersOf)| {
+                let first = units.first[row.data(place)];
+                ChipId::of(match units.protect {
+                    Protect::Stripe if layout.parity > 0 => first + narrow(row.parity(0)),
+                    Protect::Stripe | Protect::Data => first,
+                })
+            };
+            units.homes = layout.round().map(home).collect();
         }
+        units
     }
 
     /// Returns the first unit of a member.
@@ -81,10 +100,10 @@ impl Units {
     }
 
     /// Returns the unit of a page.
-    #[inline]
+    #[inline(always)]
     pub fn of_page(&self, layout: &Layout, members: &[Member], lpn: Lpn) -> Option<ChipId> {
         match self.have_homes() {
-            true => Some(ChipId::of(self.home_of(layout, lpn))),
+            true => Some(self.home_of(layout, lpn)),
             false => self.of_spot(members, layout.spot(lpn)),
         }
     }
@@ -93,18 +112,13 @@ impl Units {
     /// the flash copy of the page.
     #[inline(always)]
     pub fn have_homes(&self) -> bool {
-        self.protect == Protect::Stripe || self.member_in_gc != MemberInGc::Chip
+        !self.homes.is_empty()
     }
 
     /// Returns the unit of a page, determined by the number of the page. Valid only if [`Units::have_homes`].
     #[inline(always)]
-    pub fn home_of(&self, layout: &Layout, lpn: Lpn) -> u32 {
-        let (_, place, placed) = layout.placed(lpn);
-        let first = self.first[placed.data(place)];
-        match self.protect {
-            Protect::Stripe if layout.parity > 0 => first + narrow(placed.parity(0)),
-            Protect::Stripe | Protect::Data => first,
-        }
+    pub fn home_of(&self, layout: &Layout, lpn: Lpn) -> ChipId {
+        self.homes[layout.place_in_round(lpn) as usize]
     }
 
     /// Returns the unit of a page of a member; `None` if units are chips and no chip has the page. Valid if units are
@@ -195,6 +209,7 @@ pub(crate) fn collects_at(member: &Member, stripe: Stripe) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use crate::array::layout::Layout;
     use crate::chips::ChipSet;
     use crate::spec::builtin_array;
     use crate::units::{ChipId, Lpn};
@@ -234,7 +249,8 @@ mod tests {
         ];
         let text = builtin_array("harmonia-array").unwrap();
         let spec = ArraySpec::with_overrides(text, "harmonia-array", &set).unwrap();
-        let mut units = super::Units::new(&spec);
+        let layout = Layout::new(spec.level, spec.rotation, 3, spec.chunk_pages);
+        let mut units = super::Units::new(&spec, &layout);
         let mut chips = ChipSet::none(4);
         for chip in [1, 3] {
             chips.set(ChipId(chip), true);

@@ -4,6 +4,7 @@
 use super::units::Units;
 use super::Coordinator;
 use crate::array::clock::Clock;
+use crate::array::layout::Layout;
 use crate::array::member::Members;
 use crate::array::record::log::ArrayEvent;
 use crate::array::record::timeline::Timeline;
@@ -25,11 +26,11 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    pub fn new(spec: &ArraySpec, members: &Members) -> Watch {
+    pub fn new(spec: &ArraySpec, members: &Members, layout: &Layout) -> Watch {
         let pools = members.iter().map(|member| member.drive.ssd.pool_blocks());
         let coordinator = Coordinator::new(spec, pools);
         let mut watch = Watch {
-            units: Units::new(spec),
+            units: Units::new(spec, layout),
             is_local: coordinator.is_local(),
             coordinator,
             timeline: None,

@@ -81,12 +81,13 @@ impl Io {
             && coordinate::is_local(spec)
             && spec.reads == Reads::Direct
             && members.iter().all(|member| member.drive.is_bare);
+        let layout = Layout::new(spec.level, spec.rotation, of, spec.chunk_pages);
         let mut io = Io {
             sends_single_pages,
             has_volume: spec.level == Level::Swan,
             copy: Copy::EVERY,
-            layout: Layout::new(spec.level, spec.rotation, of, spec.chunk_pages),
-            watch: Watch::new(spec, &members),
+            watch: Watch::new(spec, &members, &layout),
+            layout,
             record: Record::default(),
             ops: Ops::default(),
             runs: Runs::new(members.len()),

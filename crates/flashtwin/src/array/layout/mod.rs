@@ -40,6 +40,9 @@ pub(crate) struct Layout {
     members: Arc<[u8]>,
     chunk: Divider,
     by_data: Divider,
+    /// Number of data units in a round of the rotations. The members of a unit follow from its number modulo this
+    /// number.
+    round: Divider,
     /// Number of rotations of the parity. The rotation of a row is its number modulo this number.
     turns: Divider,
 }
@@ -68,6 +71,7 @@ impl Layout {
             members: members_of_turns(rotation, members, parity, turns),
             chunk: Divider::new(chunk_pages),
             by_data: Divider::new(data),
+            round: Divider::new(data * turns),
             turns: Divider::new(turns),
         }
     }
@@ -110,6 +114,20 @@ impl Layout {
         let (row, place) = self.by_data.div_rem(unit);
         let stripe = Stripe(row * self.chunk.by() + offset);
         (stripe, place, self.members_of_row(row))
+    }
+
+    /// Returns the position of a page's unit in the round of the rotations, which determines the members of its row.
+    #[inline(always)]
+    pub fn place_in_round(&self, lpn: Lpn) -> u32 {
+        self.round.div_rem(self.chunk.div(lpn.0)).1
+    }
+
+    /// Returns the place of each data unit of a round of the rotations, with the members of its row.
+    pub fn round(&self) -> impl Iterator<Item = (u32, MembersOf<'_>)> {
+        (0..self.round.by()).map(|unit| {
+            let (row, place) = self.by_data.div_rem(unit);
+            (place, self.members_of_row(row))
+        })
     }
 
     /// Returns the page at a place of a page stripe.

@@ -41,7 +41,7 @@ impl Raid {
 }
 
 impl Backend for Raid {
-    #[inline]
+    #[inline(always)]
     fn unit_of(&self, lpn: Lpn) -> Option<ChipId> {
         let (io, units) = (&self.io, &self.io.watch.units);
         let Some(swan) = &self.swan else {

@@ -22,12 +22,13 @@ use super::member::response::Response;
 use super::member::{Place, State};
 use super::record::log::ArrayEvent;
 use super::swan::Swan;
+use crate::chips::MovedPages;
 use crate::device::{Device, Work, NO_HOME};
 use crate::events::EventQueue;
 use crate::nand::{Done, PageOp};
 use crate::request::Op;
 use crate::spec::{ArraySpec, DeviceSpec, Level, Reads};
-use crate::units::{narrow, Lpn, Time};
+use crate::units::{narrow, ChipId, Lpn, Time};
 use batch::Batch;
 
 /// An array of SSDs. Cloning it clones its whole state.
@@ -417,7 +418,7 @@ unsafe impl Work for Raid {
     }
 
     #[inline(always)]
-    fn home(&self, lpn: Lpn) -> u32 {
+    fn home(&self, lpn: Lpn) -> ChipId {
         let units = &self.io.watch.units;
         match self.swan.is_none() && units.have_homes() {
             true => units.home_of(&self.io.layout, lpn),
@@ -550,6 +551,26 @@ unsafe impl Work for Raid {
                 self.for_each_touched(lpn, |drive, lpn| drive.prefetch_old_copy::<F>(lpn));
             }),
             Some(_) => self.prefetch_of_volume(lpn),
+        }
+    }
+
+    #[inline(always)]
+    fn has_moved(&self) -> bool {
+        let of_volume = self
+            .swan
+            .as_ref()
+            .is_some_and(|s| !s.volume.moved.is_empty());
+        of_volume || self.io.watch.units.wander
+    }
+
+    fn take_moved(&mut self) -> MovedPages {
+        let of_volume = self
+            .swan
+            .as_mut()
+            .map(|swan| std::mem::take(&mut swan.volume.moved));
+        match self.io.watch.units.wander {
+            true => MovedPages::any(),
+            false => of_volume.unwrap_or_default(),
         }
     }
 

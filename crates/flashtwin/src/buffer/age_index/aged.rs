@@ -44,7 +44,7 @@ impl Past {
         skip: Skip,
         out: &mut Eviction,
     ) -> Option<PageId> {
-        // `skip` is applied even to a recorded page, because the record of its chip is not renewed when a die fails.
+        // Most searches return the least recent page, whether it is recorded or not.
         if !skip.page(device, oldest?) {
             out.inspected += 1;
             return oldest;

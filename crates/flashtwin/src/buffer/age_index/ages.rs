@@ -11,113 +11,92 @@ const RUN: usize = 64 * WORDS;
 /// A set of ages.
 #[derive(Clone, Debug)]
 struct AgeSet {
-    words: Vec<u64>,
+    /// A tree of words. A leaf has one bit for each of 64 ages. Each other word has one bit for each of its 64
+    /// children, which tells whether the child has bits. The root is word 0, and the children of word n begin with word
+    /// 64 n + 1.
+    tree: Vec<u64>,
+    /// Number of the first leaf.
+    leaves: usize,
     /// Number of ages in each run.
     counts: Vec<u32>,
-    /// Tree of bits above `words`. The lowest level has one bit for each word that is not empty. Each higher level
-    /// has one bit for each non-empty word of the level below. The highest level is a single word.
-    upper: Vec<Vec<u64>>,
-    /// Lower bound of the ages in the set.
-    low: usize,
 }
 
 impl AgeSet {
     /// Creates an empty set for ages below `ages`, a multiple of [`RUN`].
     fn new(ages: usize) -> AgeSet {
-        let mut set = AgeSet {
-            words: large_table(0, ages / 64),
+        let (mut leaves, mut level) = (0, 1);
+        while level < ages / 64 {
+            leaves += level;
+            level *= 64;
+        }
+        AgeSet {
+            tree: large_table(0, leaves + ages / 64),
+            leaves,
             counts: vec![0; ages / RUN],
-            upper: Vec::new(),
-            low: 0,
-        };
-        let mut bits = ages / 64;
-        while bits > 1 {
-            bits = bits.div_ceil(64);
-            set.upper.push(vec![0; bits]);
         }
-        set
     }
 
-    #[inline]
+    #[inline(always)]
     fn insert(&mut self, age: usize) {
-        self.low = self.low.min(age);
         self.counts[age / RUN] += 1;
-        let word = &mut self.words[age / 64];
-        let was_empty = *word == 0;
-        *word |= 1 << (age % 64);
-        if was_empty {
-            self.mark(age / 64);
-        }
-    }
-
-    #[inline]
-    fn remove(&mut self, age: usize) {
-        self.low += usize::from(self.low == age);
-        self.counts[age / RUN] -= 1;
-        let word = &mut self.words[age / 64];
-        *word &= !(1 << (age % 64));
-        if *word == 0 {
-            self.unmark(age / 64);
-        }
-    }
-
-    /// Records in the tree that word `i` is no longer empty.
-    #[inline]
-    fn mark(&mut self, mut i: usize) {
-        for level in &mut self.upper {
-            let word = &mut level[i / 64];
+        let (mut n, mut bit) = (self.leaves + age / 64, age % 64);
+        loop {
+            let word = &mut self.tree[n];
             let was_empty = *word == 0;
-            *word |= 1 << (i % 64);
-            if !was_empty {
+            *word |= 1 << bit;
+            if !was_empty || n == 0 {
                 return;
             }
-            i /= 64;
+            (n, bit) = ((n - 1) / 64, (n - 1) % 64);
         }
     }
 
-    /// Records in the tree that word `i` has become empty.
-    #[inline]
-    fn unmark(&mut self, mut i: usize) {
-        for level in &mut self.upper {
-            let word = &mut level[i / 64];
-            *word &= !(1 << (i % 64));
-            if *word != 0 {
+    #[inline(always)]
+    fn remove(&mut self, age: usize) {
+        self.counts[age / RUN] -= 1;
+        let (mut n, mut bit) = (self.leaves + age / 64, age % 64);
+        loop {
+            let word = &mut self.tree[n];
+            *word &= !(1 << bit);
+            if *word != 0 || n == 0 {
                 return;
             }
-            i /= 64;
+            (n, bit) = ((n - 1) / 64, (n - 1) % 64);
         }
     }
 
-    /// Returns the least age of the set.
+    /// Returns the least age of the set; `None` if the set is empty.
     #[inline]
     fn first(&self) -> Option<usize> {
-        self.first_from(self.low)
+        let root = self.tree[0];
+        (root != 0).then(|| self.first_below(0, root))
     }
 
     /// Returns the least age of the set that is not below `age`; `None` if there is none.
     #[inline]
     fn first_from(&self, age: usize) -> Option<usize> {
-        let word = self.words.get(age / 64)? & (u64::MAX << (age % 64));
-        match word {
-            0 => self.first_above(age / 64 + 1),
-            _ => Some(age / 64 * 64 + word.trailing_zeros() as usize),
+        let mut n = self.leaves + age / 64;
+        let mut word = self.tree.get(n)? & (u64::MAX << (age % 64));
+        while word == 0 {
+            if n == 0 {
+                return None;
+            }
+            let bit = (n - 1) % 64;
+            n = (n - 1) / 64;
+            // The later children of the parent.
+            word = self.tree[n] & (!1 << bit);
         }
+        Some(self.first_below(n, word))
     }
 
-    /// Returns the least age of the set in word `i` or a later word; `None` if there is none.
-    fn first_above(&self, mut i: usize) -> Option<usize> {
-        for (height, level) in self.upper.iter().enumerate() {
-            let word = level.get(i / 64)? & (u64::MAX << (i % 64));
-            if word != 0 {
-                i = i / 64 * 64 + word.trailing_zeros() as usize;
-                for below in self.upper[..height].iter().rev() {
-                    i = i * 64 + below[i].trailing_zeros() as usize;
-                }
-                return Some(i * 64 + self.words[i].trailing_zeros() as usize);
-            }
-            i = i / 64 + 1;
+    /// Returns the least age below word `n`, in the children whose bits are set in `word`.
+    #[inline]
+    fn first_below(&self, mut n: usize, mut word: u64) -> usize {
+        while n < self.leaves {
+            n = n * 64 + 1 + word.trailing_zeros() as usize;
+            word = self.tree[n];
         }
-        None
+        (n - self.leaves) * 64 + word.trailing_zeros() as usize
     }
 
     fn count(&self) -> u64 {
@@ -127,23 +106,24 @@ impl AgeSet {
     /// Returns the number of ages in the set that are below `age`.
     fn below(&self, age: usize) -> u64 {
         let run = age / RUN;
-        let from = (self.low.min(age) / 64).max(run * WORDS);
-        let words = &self.words[from..age / 64];
+        let low = self.first().unwrap_or(age);
+        let from = (low.min(age) / 64).max(run * WORDS);
+        let leaves = &self.tree[self.leaves..];
+        let words = &leaves[from..age / 64];
         let whole: u32 = words.iter().map(|word| word.count_ones()).sum();
-        let rest = self.words[age / 64] & ((1 << (age % 64)) - 1);
-        let runs: u32 = match self.low / RUN {
+        let rest = leaves[age / 64] & ((1 << (age % 64)) - 1);
+        let runs: u32 = match low / RUN {
             first if first < run => self.counts[first..run].iter().sum(),
             _ => 0,
         };
         u64::from(runs + whole + rest.count_ones())
     }
 
-    /// Clears the counts and the tree of the set before the ages are renumbered. The bits in [`AgeSet::words`] stay;
-    /// the caller then takes them word by word.
+    /// Clears the counts and the upper levels of the tree before the ages are renumbered. The leaves stay; the caller
+    /// then takes them word by word.
     fn begin_anew(&mut self) {
         self.counts.fill(0);
-        self.upper.iter_mut().for_each(|level| level.fill(0));
-        self.low = 0;
+        self.tree[..self.leaves].fill(0);
     }
 }
 
@@ -187,14 +167,14 @@ impl Ages {
     }
 
     /// Puts the age of a page into a set.
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, page: PageId, set: usize) {
         let age = self.of(page);
         self.sets[set].insert(age as usize);
     }
 
     /// Removes the age of the page from the set. The page keeps this age until [`Ages::push`] gives it a new one.
-    #[inline]
+    #[inline(always)]
     pub fn remove(&mut self, page: PageId, set: usize) {
         let age = self.of(page);
         self.sets[set].remove(age as usize);
@@ -248,15 +228,17 @@ impl Ages {
     fn renumber(&mut self) {
         self.numbering = self.numbering.wrapping_add(1);
         self.sets.iter_mut().for_each(AgeSet::begin_anew);
-        let mut taken = vec![0; self.sets.len()];
+        // The sets that have some of the next 64 ages, each with its bits.
+        let mut taken: Vec<(usize, u64)> = Vec::with_capacity(self.sets.len());
         let mut next = 0;
         // The new age of a page is never larger than its old age, so it overwrites no age that is still to be
         // processed.
         for age in 0..self.log.len() {
             if age % 64 == 0 {
-                for (word, set) in taken.iter_mut().zip(&mut self.sets) {
-                    *word = std::mem::take(&mut set.words[age / 64]);
-                }
+                taken.clear();
+                let leaf = |set: &mut AgeSet| std::mem::take(&mut set.tree[set.leaves + age / 64]);
+                let words = self.sets.iter_mut().map(leaf).enumerate();
+                taken.extend(words.filter(|&(_, word)| word != 0));
             }
             let page = self.log[age];
             let at = &mut self.at[page as usize];
@@ -264,9 +246,9 @@ impl Ages {
             if *at == age as u32 {
                 *at = next as u32;
                 self.log[next] = page;
-                for (word, set) in taken.iter().zip(&mut self.sets) {
+                for &(set, word) in &taken {
                     if word >> (age % 64) & 1 == 1 {
-                        set.insert(next);
+                        self.sets[set].insert(next);
                     }
                 }
                 next += 1;
@@ -286,6 +268,52 @@ impl Ages {
             while let Some(at) = age {
                 set.insert(at);
                 age = old.first_from(at + 1);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::{AgeSet, RUN};
+    use crate::rng::{seeds, Rng};
+
+    /// The sets have trees of two, three and four levels.
+    #[test]
+    fn a_set_of_ages_is_a_sorted_set() {
+        for seed in seeds(2) {
+            for runs in [1, 5, 300] {
+                let mut rng = Rng::new(seed);
+                let ages = (runs * RUN) as u64;
+                let (mut set, mut naive) = (AgeSet::new(ages as usize), BTreeSet::new());
+                for step in 0..20_000 {
+                    // Ages are close together in one half of the run, and far apart in the other.
+                    let age = match step % 10_000 < 5_000 {
+                        true => rng.below(ages) as usize,
+                        false => (ages - 1 - rng.below(100)) as usize,
+                    };
+                    match naive.remove(&age) {
+                        true => set.remove(age),
+                        false => {
+                            naive.insert(age);
+                            set.insert(age);
+                        }
+                    }
+                    if rng.below(3) == 0 {
+                        let first = naive.pop_first();
+                        assert_eq!(set.first(), first, "seed {seed}, {runs} runs");
+                        first.into_iter().for_each(|age| set.remove(age));
+                    }
+                    let from = rng.below(ages) as usize;
+                    let next = naive.range(from..).next().copied();
+                    assert_eq!(set.first_from(from), next, "seed {seed}, {runs} runs");
+                    if step % 100 == 0 {
+                        assert_eq!(set.below(from), naive.range(..from).count() as u64);
+                        assert_eq!(set.count(), naive.len() as u64);
+                    }
+                }
             }
         }
     }

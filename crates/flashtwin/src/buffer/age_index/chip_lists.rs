@@ -141,6 +141,12 @@ impl ChipLists {
         self.nodes[page.0 as usize].place
     }
 
+    /// Returns the number of lists of a class.
+    #[inline]
+    fn lists(&self) -> usize {
+        self.chips as usize + 1
+    }
+
     #[inline]
     pub fn is_in_flight(&self, place: Place) -> bool {
         place.list > self.chips
@@ -224,7 +230,7 @@ impl ChipLists {
     }
 
     /// Links a page that has an age at the most recent end of its list.
-    #[inline]
+    #[inline(always)]
     pub fn link_newest(&mut self, page: PageId, place: Place, ages: &Ages) {
         if self.is_linked(place) {
             self.link(page, place, NONE, self.newest(place), ages);
@@ -232,7 +238,7 @@ impl ChipLists {
     }
 
     /// Links a page into its list at the position given by its age.
-    #[inline]
+    #[inline(always)]
     pub fn link_by_age(&mut self, page: PageId, place: Place, ages: &Ages) {
         if !self.is_linked(place) {
             return;
@@ -248,7 +254,7 @@ impl ChipLists {
     }
 
     /// Links a page between two neighbours of its list.
-    #[inline]
+    #[inline(always)]
     fn link(&mut self, page: PageId, place: Place, newer: u32, older: u32, ages: &Ages) {
         let node = &mut self.nodes[page.0 as usize];
         (node.newer, node.older) = (newer, older);
@@ -272,7 +278,7 @@ impl ChipLists {
     }
 
     /// Takes a page out of its list.
-    #[inline]
+    #[inline(always)]
     pub fn unlink(&mut self, page: PageId, ages: &Ages) {
         let node = self.nodes[page.0 as usize];
         if !self.is_linked(node.place) {
@@ -320,23 +326,35 @@ impl ChipLists {
         &self.classes[class].filled
     }
 
-    /// Marks a list as changed for [`ChipLists::take_changed`], although the list has the same pages.
+    /// Marks a list of some classes as changed for [`ChipLists::take_changed`], although the list has the same pages.
     #[inline]
-    pub fn mark_changed(&mut self, class: usize, list: usize) {
-        self.classes[class].changed[list / 64] |= 1 << (list % 64);
+    pub fn mark_changed<const N: usize>(&mut self, classes: [usize; N], list: usize) {
+        let (word, bit) = (list / 64, 1 << (list % 64));
+        for class in classes {
+            self.classes[class].changed[word] |= bit;
+        }
     }
 
-    /// Calls `update` for each list of a class whose head has changed, or that was [marked](ChipLists::mark_changed),
-    /// since the last call. The arguments are the number of the list and its head.
+    /// Calls `update` for each list of some classes whose head has changed, or that was
+    /// [marked](ChipLists::mark_changed), since the last call. The arguments are the number of the list, and the age of
+    /// the least recent page that these classes have on their lists of this number.
     #[inline]
-    pub fn take_changed(&mut self, class: usize, mut update: impl FnMut(usize, u32)) {
-        let Class { changed, heads, .. } = &mut self.classes[class];
-        for (i, word) in changed.iter_mut().enumerate() {
-            let mut lists = std::mem::take(word);
+    pub fn take_changed<const N: usize>(
+        &mut self,
+        classes: [usize; N],
+        mut update: impl FnMut(usize, u32),
+    ) {
+        for i in 0..self.lists().div_ceil(64) {
+            let changed = |class: usize| std::mem::take(&mut self.classes[class].changed[i]);
+            let mut lists = classes
+                .map(changed)
+                .into_iter()
+                .fold(0, |all, word| all | word);
             while lists != 0 {
                 let list = i * 64 + lists.trailing_zeros() as usize;
                 lists &= lists - 1;
-                update(list, heads[list]);
+                let heads = classes.map(|class| self.classes[class].heads[list]);
+                update(list, heads.into_iter().fold(NONE, u32::min));
             }
         }
     }

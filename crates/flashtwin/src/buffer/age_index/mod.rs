@@ -146,13 +146,19 @@ impl<const N: usize> AgeIndex<N> {
     #[inline]
     pub fn remove(&mut self, page: PageId) -> Place {
         let place = self.lists.place(page);
+        self.leave(page, place);
+        place
+    }
+
+    /// Removes a page from its place.
+    #[inline]
+    fn leave(&mut self, page: PageId, place: Place) {
         if !self.lists.is_in_flight(place) {
             if self.is_by_age[place.class()] {
                 self.ages.remove(page, place.class());
             }
             self.lists.unlink(page, &self.ages);
         }
-        place
     }
 
     /// Inserts a removed page at the position given by its age.
@@ -166,9 +172,11 @@ impl<const N: usize> AgeIndex<N> {
     }
 
     /// Moves a page to another class; the page keeps its age.
+    #[inline]
     pub fn change(&mut self, page: PageId, class: usize) {
-        let place = self.remove(page).in_class(class);
-        self.put_back(page, place);
+        let was = self.lists.place(page);
+        self.leave(page, was);
+        self.put_back(page, was.in_class(class));
     }
 
     /// Moves a page to the list of the `shelf`, if it is on another one.
@@ -177,7 +185,7 @@ impl<const N: usize> AgeIndex<N> {
         let was = self.lists.place(page);
         let place = self.lists.place_at(was.class(), shelf);
         if place != was {
-            self.remove(page);
+            self.leave(page, was);
             self.put_back(page, place);
         }
     }
@@ -225,18 +233,22 @@ impl<const N: usize> AgeIndex<N> {
         self.lists.filled(class)
     }
 
-    /// Marks a list of [`AgeIndex::heads`] as changed for [`AgeIndex::take_changed`], although the list has the same
-    /// pages.
+    /// Marks a list of some classes as changed for [`AgeIndex::take_changed`], although the list has the same pages.
     #[inline]
-    pub fn mark_changed(&mut self, class: usize, list: usize) {
-        self.lists.mark_changed(class, list);
+    pub fn mark_changed<const M: usize>(&mut self, classes: [usize; M], list: usize) {
+        self.lists.mark_changed(classes, list);
     }
 
-    /// Calls `update` for each list of a class whose head has changed, or that was [marked](AgeIndex::mark_changed),
-    /// since the last call. The arguments are the number of the list and its head.
+    /// Calls `update` for each list of some classes whose head has changed, or that was
+    /// [marked](AgeIndex::mark_changed), since the last call. The arguments are the number of the list, and the age of
+    /// the least recent page that these classes have on their lists of this number.
     #[inline]
-    pub fn take_changed(&mut self, class: usize, update: impl FnMut(usize, u32)) {
-        self.lists.take_changed(class, update);
+    pub fn take_changed<const M: usize>(
+        &mut self,
+        classes: [usize; M],
+        update: impl FnMut(usize, u32),
+    ) {
+        self.lists.take_changed(classes, update);
     }
 
     /// Returns the pages of a class from the least recent to the most recent.
@@ -251,7 +263,7 @@ impl<const N: usize> AgeIndex<N> {
 
     /// Returns the least recent page of a class that `skip` does not exclude, and the number of entries that a scan
     /// would read to find it. If `skip` can exclude pages because of their chips, the class must have lists.
-    #[inline]
+    #[inline(always)]
     pub fn oldest_not(
         &self,
         class: usize,
@@ -261,7 +273,8 @@ impl<const N: usize> AgeIndex<N> {
         let Some(page) = self.ages.oldest(class) else {
             return (None, 0);
         };
-        match skip.page(device, page) {
+        debug_assert!(!device.in_flight(page), "a page in flight has a place");
+        match skip.page_by_chip(device, page) {
             false => (Some(page), 1),
             true => self.search(class, device, skip, |_| false),
         }

@@ -65,14 +65,20 @@ impl Passed {
     pub fn leave(&mut self, page: PageId, links: &Links, ages: &Ages) -> bool {
         let noted = self.holds(page);
         if noted {
-            self.chips.unlink(page, ages);
-            self.chips.unregister(page);
-            self.pages -= 1;
-            if self.mark == Some(page) {
-                self.mark = links.older(page);
-            }
+            self.remove(page, links, ages);
         }
         noted
+    }
+
+    /// Removes a recorded page.
+    #[inline(never)]
+    fn remove(&mut self, page: PageId, links: &Links, ages: &Ages) {
+        self.chips.unlink(page, ages);
+        self.chips.unregister(page);
+        self.pages -= 1;
+        if self.mark == Some(page) {
+            self.mark = links.older(page);
+        }
     }
 
     /// Records a page if it was inserted before the mark. Called after a page was inserted into the list elsewhere
@@ -89,9 +95,13 @@ impl Passed {
     /// Moves a recorded page to the list of its present chip, if it is on another one.
     #[inline(always)]
     pub fn moved(&mut self, page: PageId, device: &dyn DeviceView, ages: &Ages) {
-        if !self.holds(page) {
-            return;
+        if self.holds(page) {
+            self.recorded_moved(page, device, ages);
         }
+    }
+
+    #[inline(never)]
+    fn recorded_moved(&mut self, page: PageId, device: &dyn DeviceView, ages: &Ages) {
         let place = self.chips.place_at(0, Shelf::of(device, page));
         if place != self.chips.place(page) {
             self.chips.unlink(page, ages);

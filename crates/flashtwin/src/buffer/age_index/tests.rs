@@ -84,13 +84,13 @@ fn check(index: &AgeIndex<3>, naive: &[(PageId, usize, Shelf)]) {
 /// Checks that `known` equals the heads of all lists after the changes reported by `take_changed` are applied to it.
 fn check_changes(index: &mut AgeIndex<3>, known: &mut [[u32; 3]; 3]) {
     for (class, known) in known.iter_mut().enumerate() {
-        index.take_changed(class, |list, head| known[list] = head);
+        index.take_changed([class], |list, head| known[list] = head);
         assert_eq!(index.heads(class), known);
         assert_eq!(
             index.lists.is_empty(class),
             known.iter().all(|&head| head == NONE)
         );
-        index.take_changed(class, |_, _| panic!("a change is reported once"));
+        index.take_changed([class], |_, _| panic!("a change is reported once"));
     }
 }
 

@@ -24,7 +24,7 @@ use crate::buffer::cost_order::{CostOrder, QueueTimes};
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make};
 use crate::buffer::policy::{page_text, Access, DeviceView, Eviction, Policy, Skip};
 use crate::buffer::{PageId, Setup};
-use crate::chips::ChipChanges;
+use crate::chips::find_from;
 use crate::component::{parameters, source, Kind, Pages, Provenance};
 use crate::memory::reach;
 use crate::units::{ChipId, Time};
@@ -117,83 +117,38 @@ const fn class(list: usize, kind: usize) -> usize {
     list * CLASSES + kind
 }
 
-/// Uses of a page since it was inserted.
+/// Uses of a page since it was inserted: the number of the last access, and two bits.
 #[derive(Clone, Copy, Debug, Default)]
-struct Use {
-    /// Number of the last access to the page.
-    last: u64,
-    in_t2: bool,
-    /// Whether the page was written, and whether it was written more than once.
-    written: bool,
-    written_often: bool,
-}
+struct Use(u64);
 
-/// Chips that may be idle, as bits. A chip whose work changes is added; a search removes the chips that it finds busy.
-/// Each change of a chip is therefore examined once, not in every search.
-#[derive(Clone, Debug, Default)]
-struct IdleChips {
-    words: Vec<u64>,
-    /// Number of changes of the device ([`ChipChanges`]) that are included; `None` before the first update.
-    seen: Option<u64>,
-}
+impl Use {
+    /// Bit: the page was written.
+    const WRITTEN: u64 = 1;
+    /// Bit: the page was written more than once.
+    const OFTEN: u64 = 2;
 
-impl IdleChips {
-    fn new(lists: usize) -> IdleChips {
-        IdleChips {
-            words: vec![u64::MAX; lists.div_ceil(64)],
-            seen: None,
-        }
-    }
-
-    /// Adds the chips whose work has changed since the last call. Without a record of changes, adds all chips.
+    /// Returns the uses after one more access, which is the `number`-th of all.
     #[inline]
-    fn follow(&mut self, changes: Option<&ChipChanges>) {
-        let changed = changes.and_then(|changes| changes.since(self.seen?));
-        match changed {
-            Some(chips) => chips.for_each(|chip| {
-                self.words[chip.0 as usize / 64] |= 1 << (chip.0 % 64);
-            }),
-            None => self.words.fill(u64::MAX),
-        }
-        self.seen = changes.map(ChipChanges::count);
+    fn after(self, number: u64, write: bool) -> Use {
+        let bits = self.0 & (Use::WRITTEN | Use::OFTEN);
+        let bits = match write {
+            true => bits | (bits & Use::WRITTEN) << 1 | Use::WRITTEN,
+            false => bits,
+        };
+        Use(number << 2 | bits)
     }
 
-    /// Returns the first chip from `start` on, then from 0 on, that may be idle and is in one of two sets of chips, and
-    /// for which `take` returns a value, with this value. `take` returns `Err` for a chip that is busy.
+    /// Returns the number of the last access.
     #[inline]
-    fn find<T>(
-        &mut self,
-        start: u16,
-        sets: [&[u64]; 2],
-        mut take: impl FnMut(u16) -> Result<Option<T>, Busy>,
-    ) -> Option<(u16, T)> {
-        let (first, before) = (start as usize / 64, (1 << (start % 64)) - 1);
-        let words = self.words.len();
-        for round in 0..=words {
-            let i = (first + round) % words;
-            let mut open = self.words[i] & (sets[0][i] | sets[1][i]);
-            match round {
-                0 => open &= !before,
-                _ if round == words => open &= before,
-                _ => {}
-            }
-            while open != 0 {
-                let bit = open.trailing_zeros();
-                open &= open - 1;
-                let chip = (i * 64) as u16 + bit as u16;
-                match take(chip) {
-                    Ok(Some(found)) => return Some((chip, found)),
-                    Ok(None) => {}
-                    Err(Busy) => self.words[i] &= !(1 << bit),
-                }
-            }
-        }
-        None
+    fn last(self) -> u64 {
+        self.0 >> 2
+    }
+
+    #[inline]
+    fn is_written_often(self) -> bool {
+        self.0 & Use::OFTEN != 0
     }
 }
-
-/// The chip has work.
-struct Busy;
 
 /// ARC's order with eviction costs and write-back ahead of eviction.
 #[derive(Clone, Debug)]
@@ -209,8 +164,7 @@ pub struct Coop {
     /// Number of chips if the chip of a write is known (static placement), otherwise `None`.
     chips: Option<u16>,
     times: QueueTimes,
-    /// For T1 and T2: the chips' lists of pages written once, then those of pages written more often, in the order of
-    /// eviction costs.
+    /// For T1 and T2: the chips in the order of the costs of their least recent dirty pages.
     costs: [CostOrder; 2],
     accesses: u64,
     last_access: Time,
@@ -221,8 +175,6 @@ pub struct Coop {
     row_pages: u32,
     /// Number of pages that the present batch still lacks (dynamic placement).
     missing: u32,
-    /// Chips that may be idle (static placement).
-    idle: IdleChips,
     /// Chip at which the search for an idle chip starts.
     next_chip: u16,
     written_ahead: u64,
@@ -250,7 +202,7 @@ impl Coop {
             capacity: setup.capacity as usize,
             chips: is_static.then_some(setup.chips as u16),
             times: QueueTimes::new(lists),
-            costs: [CostOrder::new(2 * lists), CostOrder::new(2 * lists)],
+            costs: [CostOrder::new(lists), CostOrder::new(lists)],
             accesses: 0,
             last_access: Time::ZERO,
             quiet: (parameters.quiet_us).map_or(programs.blocked, |us| Time::from_us(us.into())),
@@ -259,36 +211,45 @@ impl Coop {
             cooled: parameters.cooled.0.into(),
             row_pages: programs.row_pages.max(1),
             missing: 0,
-            idle: IdleChips::new(lists),
             next_chip: 0,
             written_ahead: 0,
         }
     }
 
-    /// Records an access to a page; returns the class of the page after it.
+    /// Records an access to a page of `list` with the uses `of`; returns the class of the page after it.
     #[inline]
-    fn note(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) -> usize {
+    fn note(
+        &mut self,
+        device: &dyn DeviceView,
+        page: PageId,
+        (list, of): (usize, Use),
+        access: &Access,
+    ) -> usize {
         self.accesses += 1;
         self.last_access = device.now();
-        let of = &mut self.uses[page.0 as usize];
-        of.last = self.accesses;
-        of.written_often |= of.written && access.write;
-        of.written |= access.write;
-        let programming = device.programming(page);
-        self.class_of(page, access.dirty || programming, programming)
+        let of = of.after(self.accesses, access.write);
+        self.uses[page.0 as usize] = of;
+        // With static placement, a page that is being programmed counts as dirty.
+        let programming = (self.chips.is_none() || !access.dirty) && device.programming(page);
+        self.class_of((list, of), access.dirty || programming, programming)
     }
 
-    /// Returns the class of a page. `dirty` is whether flash lacks its contents.
+    /// Returns the class of a page of `list` with the uses `of`. `dirty` is whether flash lacks its contents.
     #[inline]
-    fn class_of(&self, page: PageId, dirty: bool, programming: bool) -> usize {
-        let of = self.uses[page.0 as usize];
-        let kind = match of.written_often {
+    fn class_of(&self, (list, of): (usize, Use), dirty: bool, programming: bool) -> usize {
+        let kind = match of.is_written_often() {
             _ if programming && self.chips.is_none() => PROGRAMMING,
             _ if !dirty => CLEAN,
             true => OFTEN,
             false => ONCE,
         };
-        class(usize::from(of.in_t2), kind)
+        class(list, kind)
+    }
+
+    /// Returns the list of a cached page.
+    #[inline]
+    fn list(&self, page: PageId) -> usize {
+        self.order.class(page) / CLASSES
     }
 
     /// Counts a page that enters a class, or leaves it.
@@ -359,28 +320,18 @@ impl Coop {
         times.follow(
             changes,
             |chip| device.drain_time(chip, false),
-            |chip| {
-                for kind in DIRTY {
-                    order.mark_changed(class(T1, kind), chip);
-                    order.mark_changed(class(T2, kind), chip);
-                }
-            },
+            |chip| order.mark_changed([T1, T2].map(|list| class(list, ONCE)), chip),
         );
         if skip != Skip::Nothing {
             return self.search(device, skip, list);
         }
-        let (costs, lists) = (&mut self.costs[list], times.lists());
-        for kind in DIRTY {
-            let first = (kind - ONCE) * lists;
-            order.take_changed(class(list, kind), |chip, head| {
-                let cost = (head != u32::MAX).then_some((times.of(chip), head));
-                costs.set(first + chip, cost);
-            });
-        }
-        let found = costs.least().map(|at| {
-            let heads = order.heads(class(list, ONCE + at / lists));
-            order.at(heads[at % lists])
+        let costs = &mut self.costs[list];
+        let dirty = DIRTY.map(|kind| class(list, kind));
+        order.take_changed(dirty, |chip, head| {
+            let cost = (head != u32::MAX).then_some((times.of(chip), head));
+            costs.set(chip, cost);
         });
+        let found = costs.least().map(|(_, head)| order.at(head));
         debug_assert!(
             self.times.are(|chip| device.drain_time(chip, false)),
             "the table has other times than the device"
@@ -421,16 +372,41 @@ impl Coop {
         lists: [usize; 2],
         looked: &mut u64,
     ) -> Option<PageId> {
-        if self.chips.is_some() {
-            let mut clean = |list| self.oldest(device, skip, list, &[CLEAN], looked);
-            let clean = lists.into_iter().find_map(&mut clean);
-            return clean.or_else(|| {
-                *looked += 1;
-                lists
-                    .into_iter()
-                    .find_map(|list| self.cheapest(device, skip, list))
-            });
+        match self.chips {
+            Some(_) => self.choose_by_cost(device, skip, lists, looked),
+            None => self.choose_by_age(device, skip, lists, looked),
         }
+    }
+
+    /// Returns the victim with static placement.
+    #[inline]
+    fn choose_by_cost(
+        &mut self,
+        device: &dyn DeviceView,
+        skip: Skip,
+        lists: [usize; 2],
+        looked: &mut u64,
+    ) -> Option<PageId> {
+        for list in lists {
+            let (clean, passed) = self.order.oldest_not(class(list, CLEAN), device, skip);
+            *looked += passed;
+            if clean.is_some() {
+                return clean;
+            }
+        }
+        *looked += 1;
+        let mut lists = lists.into_iter();
+        lists.find_map(|list| self.cheapest(device, skip, list))
+    }
+
+    /// Returns the victim with dynamic placement.
+    fn choose_by_age(
+        &mut self,
+        device: &dyn DeviceView,
+        skip: Skip,
+        lists: [usize; 2],
+        looked: &mut u64,
+    ) -> Option<PageId> {
         let mut at_rest = |list| self.oldest_at_rest(device, skip, list, looked);
         let found = lists.into_iter().find_map(&mut at_rest);
         let mut any = |list| self.oldest(device, skip, list, &[PROGRAMMING], looked);
@@ -439,7 +415,7 @@ impl Coop {
 
     /// Whether a page of T2 was not among the last `cooled` accesses.
     fn has_cooled(&self, page: PageId) -> bool {
-        self.accesses - self.uses[page.0 as usize].last >= self.cooled
+        self.accesses - self.uses[page.0 as usize].last() >= self.cooled
     }
 
     /// Returns the candidate that an idle chip writes next (static placement).
@@ -453,22 +429,19 @@ impl Coop {
 
     /// Returns the next idle chip that has a candidate, and the candidate (static placement).
     fn ahead_on_any(
-        &mut self,
+        &self,
         device: &dyn DeviceView,
         chips: u16,
         busy: &dyn Fn(PageId) -> bool,
     ) -> Option<(u16, PageId)> {
-        let mut idle = std::mem::take(&mut self.idle);
-        idle.follow(device.time_changes());
-        let sets = [T1, T2].map(|list| self.order.filled(class(list, ONCE)));
-        let found = idle.find(self.next_chip, sets, |chip| match chip {
-            // The list of pages without a chip.
-            _ if chip >= chips => Ok(None),
-            _ if !device.chip_idle(ChipId(chip)) => Err(Busy),
-            _ => Ok(self.ahead_on(chip.into(), busy)),
-        });
-        self.idle = idle;
-        found
+        let [t1, t2] = [T1, T2].map(|list| self.order.filled(class(list, ONCE)));
+        let idle = device.idle_chips();
+        let word = |i: usize| (t1[i] | t2[i]) & idle.map_or(u64::MAX, |idle| idle.word(i));
+        find_from(self.next_chip, chips, word, |chip| {
+            let is_idle = idle.is_some() || device.chip_idle(chip);
+            let page = is_idle.then(|| self.ahead_on(chip.0.into(), busy));
+            page.flatten().map(|page| (chip.0, page))
+        })
     }
 
     /// Returns the chip and the page as `ahead_on_any` does. Examines each chip.
@@ -502,14 +475,10 @@ impl Policy for Coop {
     #[inline]
     fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
         let [t1, t2] = self.pages;
-        let known = self.balance.inserted(access.lpn, t1, t2);
-        let new = Use {
-            in_t2: known,
-            ..Use::default()
-        };
+        let is_known = self.balance.inserted(access.lpn, t1, t2);
         reach(&mut self.uses, page.0 as usize, Use::default());
-        self.uses[page.0 as usize] = new;
-        let class = self.note(device, page, access);
+        let list = if is_known { T2 } else { T1 };
+        let class = self.note(device, page, (list, Use::default()), access);
         self.count(class, true);
         self.order.insert(page, class, Shelf::of(device, page));
     }
@@ -517,8 +486,8 @@ impl Policy for Coop {
     #[inline]
     fn hit(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
         self.count(self.order.class(page), false);
-        self.uses[page.0 as usize].in_t2 = true;
-        let class = self.note(device, page, access);
+        let of = self.uses[page.0 as usize];
+        let class = self.note(device, page, (T2, of), access);
         self.count(class, true);
         self.order.renew(page, class);
     }
@@ -533,16 +502,16 @@ impl Policy for Coop {
     }
 
     fn cleaned(&mut self, _device: &dyn DeviceView, page: PageId) {
-        let class = self.class_of(page, false, false);
-        self.reclassify(page, class);
+        self.reclassify(page, class(self.list(page), CLEAN));
     }
 
     #[inline]
     fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         self.order.moved(page, Shelf::of(device, page));
-        if self.order.class(page) % CLASSES == PROGRAMMING {
+        if self.chips.is_none() && self.order.class(page) % CLASSES == PROGRAMMING {
             let programming = device.programming(page);
-            let class = self.class_of(page, device.dirty(page), programming);
+            let (list, of) = (self.list(page), self.uses[page.0 as usize]);
+            let class = self.class_of((list, of), device.dirty(page), programming);
             self.reclassify(page, class);
         }
     }
@@ -564,9 +533,10 @@ impl Policy for Coop {
         out.skipped |=
             skip != Skip::Nothing && self.choose(device, Skip::Nothing, lists, &mut 0) != found;
         let Some(page) = found else { return false };
-        let in_t2 = self.uses[page.0 as usize].in_t2;
+        let class = self.order.remove(page).class();
+        self.count(class, false);
+        let in_t2 = class / CLASSES == T2;
         self.balance.remember(device.lpn(page), in_t2, t1, from);
-        self.forget(page);
         out.victims.push(page);
         true
     }
@@ -581,21 +551,21 @@ impl Policy for Coop {
         in_flight: u32,
         busy: &dyn Fn(PageId) -> bool,
     ) -> Option<PageId> {
-        let is_quiet = device.now() >= self.last_access + self.quiet;
         if in_flight >= self.ahead_depth {
             return None;
         }
+        let is_quiet = || device.now() >= self.last_access + self.quiet;
         let page = match self.chips {
             Some(chips) => {
                 let free = self.capacity - self.pages[T1] - self.pages[T2];
-                if !is_quiet && self.clean + free >= self.clean_min {
+                if self.clean + free >= self.clean_min && !is_quiet() {
                     return None;
                 }
                 let found = self.ahead_on_any(device, chips, busy);
                 debug_assert_eq!(
                     found,
                     self.ahead_on_any_of_all(device, chips, busy),
-                    "the chips that may be idle lack an idle chip"
+                    "the set of idle chips lacks a chip, or has a busy one"
                 );
                 let (chip, page) = found?;
                 self.next_chip = (chip + 1) % chips;
@@ -603,7 +573,7 @@ impl Policy for Coop {
             }
             None => {
                 let row = self.row_pages as usize;
-                if !is_quiet {
+                if !is_quiet() {
                     self.missing = 0;
                     return None;
                 }
@@ -616,8 +586,7 @@ impl Policy for Coop {
                     return None;
                 };
                 self.missing -= 1;
-                let list = self.order.class(page) / CLASSES;
-                self.reclassify(page, class(list, PROGRAMMING));
+                self.reclassify(page, class(self.list(page), PROGRAMMING));
                 page
             }
         };

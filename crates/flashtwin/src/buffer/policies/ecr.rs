@@ -272,13 +272,13 @@ impl Ecr {
         let time = |chip| time_of(kind, false, device, chip);
         table
             .times
-            .follow(changes, time, |list| order.mark_changed(LISTED, list));
-        order.take_changed(LISTED, |list, head| table.place(list, head));
+            .follow(changes, time, |list| order.mark_changed([LISTED], list));
+        order.take_changed([LISTED], |list, head| table.place(list, head));
         let times = &self.table.times;
         let found = match skip == Skip::Nothing && self.tie != Tie::RoundRobin {
             true => {
                 let list = self.table.order.least();
-                list.map(|list| self.order.at(self.order.heads(LISTED)[list]))
+                list.map(|(list, _)| self.order.at(self.order.heads(LISTED)[list]))
             }
             false => self.search(device, skip, |chip| {
                 times.of(chip.map_or(times.lists() - 1, |chip| chip.0 as usize))

@@ -220,6 +220,9 @@ impl DeviceView for Closed<'_> {
     fn time_changes(&self) -> Option<&ChipChanges> {
         self.device.time_changes()
     }
+    fn idle_chips(&self) -> Option<&ChipSet> {
+        self.device.idle_chips()
+    }
     fn chip_idle(&self, chip: ChipId) -> bool {
         self.device.chip_idle(chip)
     }
@@ -296,6 +299,16 @@ impl Gcar<Base> {
         list.is_none_or(|list| list.has_passed_over(page))
     }
 
+    /// Returns the victim that a scan of the list finds, as GCaR is published, for checks. `None` if the base policy
+    /// has no single recency list, if GCaR does more than to filter it, or if the scan finds no page.
+    pub(in crate::buffer) fn victim_by_scan(&mut self, device: &dyn DeviceView) -> Option<PageId> {
+        if self.shares.is_some() || self.stripes.is_some() {
+            return None;
+        }
+        let mut pages = self.base.in_order()?.list().iter_oldest_first();
+        pages.find(|&page| !self.skip.page(device, page))
+    }
+
     /// Returns the recency list of the base policy if it has a single one ([`Base::in_order`]) and GCaR does not
     /// filter it.
     #[inline(always)]
@@ -310,6 +323,7 @@ impl Gcar<Base> {
 impl<P: Policy> Gcar<P> {
     /// Evicts the base policy's first choice among the pages whose chip is not in GC according to `passed_over`.
     /// Without such pages, it evicts the base policy's first choice among all pages.
+    #[inline(always)]
     fn evict_filtered(
         &mut self,
         device: &dyn DeviceView,
@@ -317,33 +331,45 @@ impl<P: Policy> Gcar<P> {
         incoming: &Access,
         out: &mut Eviction,
     ) -> bool {
-        if self.skip == Skip::Gc && passed_over.chips_in_gc().is_empty() {
+        // The copy of the search for policies without GCaR also serves GCaR while no chip is in GC.
+        let skip = match self.skip {
+            Skip::Gc if passed_over.chips_in_gc().is_empty() => Skip::Nothing,
+            skip => skip,
+        };
+        if skip == Skip::Nothing {
             return self.base.evict(device, incoming, Skip::Nothing, out);
         }
-        if self.base.evict(passed_over, incoming, self.skip, out) {
-            self.protected += out.skipped as u64;
+        if self.base.evict(passed_over, incoming, skip, out) {
+            self.protected += u64::from(out.skipped);
             return true;
         }
-        // The second search skips only pages in flight.
-        let skipped = std::mem::take(&mut out.skipped);
-        let fell_back = self.base.evict(device, incoming, Skip::Nothing, out);
-        self.protected += (fell_back && skipped) as u64;
-        self.fallbacks += fell_back as u64;
-        fell_back
+        self.fall_back(device, incoming, out)
     }
 
-    /// Implements [`Self::evict`] for the case that chips must be skipped. The function is long and therefore not
-    /// inlined.
+    /// Evicts the base policy's first choice among all pages that are not in flight, after a filtered search without
+    /// a result.
     #[inline(never)]
-    fn evict_skipping(
+    fn fall_back(
         &mut self,
         device: &dyn DeviceView,
         incoming: &Access,
         out: &mut Eviction,
     ) -> bool {
-        if self.shares.is_none() && self.stripes.is_none() {
-            return self.evict_filtered(device, device, incoming, out);
-        }
+        let skipped = std::mem::take(&mut out.skipped);
+        let fell_back = self.base.evict(device, incoming, Skip::Nothing, out);
+        self.protected += u64::from(fell_back && skipped);
+        self.fallbacks += u64::from(fell_back);
+        fell_back
+    }
+
+    /// Does the work of [`Self::evict`] if a request has shares of the chips, or if stripes are evicted together.
+    #[inline(never)]
+    fn evict_limited(
+        &mut self,
+        device: &dyn DeviceView,
+        incoming: &Access,
+        out: &mut Eviction,
+    ) -> bool {
         let mut shares = self.shares.take();
         let found = match &mut shares {
             None => self.evict_filtered(device, device, incoming, out),
@@ -389,10 +415,10 @@ impl<P: Policy> Policy for Gcar<P> {
         _skip: Skip,
         out: &mut Eviction,
     ) -> bool {
-        if self.skip == Skip::Nothing {
-            return self.base.evict(device, incoming, Skip::Nothing, out);
+        match self.shares.is_none() && self.stripes.is_none() {
+            true => self.evict_filtered(device, device, incoming, out),
+            false => self.evict_limited(device, incoming, out),
         }
-        self.evict_skipping(device, incoming, out)
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

@@ -210,6 +210,7 @@ impl<B: Backend> Device<B> {
             self.direct_read(request, lpn);
             return true;
         }
+        let home = self.backend.home(lpn);
         let cache = &mut self.cache;
         let is_ranked = pool == Pool::Policy;
         let id = cache.add_page(Page {
@@ -220,7 +221,7 @@ impl<B: Backend> Device<B> {
                 false => Rank::Evictable,
             },
             valid: if write { sectors } else { 0 },
-            ..Page::new(lpn, pool)
+            ..Page::new(lpn, pool, home)
         });
         cache.in_flight += u32::from(is_ranked);
         cache.directory.insert(lpn, PageId(id));
@@ -253,6 +254,7 @@ impl<B: Backend> Device<B> {
         let p = self.page(id);
         p.older = Some(Index::new(older));
         p.valid |= held;
+        self.cache.note_unsettled(id);
     }
 
     /// Removes a page from the read cache because the host writes it.

@@ -32,24 +32,29 @@ impl Quiet {
     pub fn is_used(&self) -> bool {
         self.after.is_some()
     }
-
-    /// Replaces the policy. A timer that is set stays set.
-    pub fn exchange(&mut self, policy: &AnyPolicy) {
-        self.after = policy.ahead_after();
-    }
 }
 
 impl<B: Backend> Device<B> {
+    /// Adapts the timer to a new policy. If the policy writes no pages ahead, the timer ends.
+    pub(super) fn exchange_quiet(&mut self, policy: &AnyPolicy) {
+        let quiet = &mut self.cache.quiet;
+        quiet.after = policy.ahead_after();
+        if quiet.after.is_none() && std::mem::take(&mut quiet.is_set) {
+            self.link.pending.clear(QUIET);
+        }
+    }
+
     /// Records an access of the host, for a policy that writes pages ahead.
     #[inline(always)]
     pub(super) fn note_host_access(&mut self) {
-        if !B::PLAIN {
+        if B::AHEAD {
             if let Some(after) = self.cache.quiet.after {
                 self.wait_for_silence(after);
             }
         }
     }
 
+    #[inline(always)]
     fn wait_for_silence(&mut self, after: Time) {
         let quiet = &mut self.cache.quiet;
         quiet.last_access = self.now;
@@ -64,10 +69,9 @@ impl<B: Backend> Device<B> {
     pub(in crate::device) fn host_was_quiet(&mut self) {
         self.link.pending.clear(QUIET);
         let quiet = &mut self.cache.quiet;
-        let Some(after) = quiet.after else {
-            quiet.is_set = false;
-            return;
-        };
+        let after = quiet
+            .after
+            .expect("the timer of a policy that writes ahead");
         let due = quiet.last_access + after;
         if due > self.now {
             let order = self.events.take_order();
@@ -80,17 +84,18 @@ impl<B: Backend> Device<B> {
     /// Lets the policy choose pages to write back because the chip may be idle.
     #[inline(always)]
     pub(in crate::device) fn idle_chip(&mut self, chip: usize) {
-        if B::PLAIN || !(self.cache.uses_idle || self.cache.quiet.is_used()) {
-            return;
-        }
-        if self.backend.is_idle(chip) {
+        let is_used = match B::PLAIN {
+            true => B::AHEAD,
+            false => self.cache.uses_idle || self.cache.quiet.is_used(),
+        };
+        if is_used && self.backend.is_idle(chip) {
             self.chip_is_idle(chip);
         }
     }
 
     #[inline(never)]
     fn chip_is_idle(&mut self, chip: usize) {
-        if self.cache.uses_idle {
+        if !B::PLAIN && self.cache.uses_idle {
             let chip = ChipId(chip as u16);
             self.write_back(|policy, view, in_flight, busy| {
                 policy.idle(view, chip, in_flight, busy)
@@ -121,7 +126,7 @@ impl<B: Backend> Device<B> {
             &dyn Fn(PageId) -> bool,
         ) -> Option<PageId>,
     ) -> bool {
-        let depth = self.cache.background;
+        let depth = self.background();
         if depth.is_some_and(|depth| self.cache.writing_back >= depth) {
             return false;
         }

@@ -17,8 +17,8 @@ const HELD: &str = "a policy names pages that it holds";
 pub(super) enum Evicted {
     /// No page had to be evicted.
     Nothing,
-    /// One page was evicted; its slot goes to the access.
-    One(u32),
+    /// One page was evicted; its slot goes to the access. `home` is as in [`Device::evict_one`].
+    One { victim: u32, home: ChipId },
     /// The pages in [`Cache::eviction`](super::Cache) were evicted; their slots go to the waiting accesses.
     Group,
 }
@@ -31,9 +31,19 @@ impl<B: Backend> Device<B> {
         if !self.cache.room.is_full(way, access) {
             return Some(Evicted::Nothing);
         }
+        self.report_units();
         let found = with_view!(self, |cache, view| {
+            let by_scan = match cfg!(debug_assertions) {
+                true => cache.room.victim_by_scan(&view, way),
+                false => None,
+            };
             cache.eviction.clear();
-            cache.room.evict(&view, way, access, &mut cache.eviction)
+            let found = (cache.room).evict(&view, way, access, &mut cache.eviction);
+            debug_assert!(
+                by_scan.is_none_or(|page| cache.eviction.victims == [page]),
+                "the victim is not that of a scan"
+            );
+            found
         });
         if !found {
             debug_assert!(
@@ -47,9 +57,10 @@ impl<B: Backend> Device<B> {
         let evicted = match out.victims[..] {
             [one] if single => {
                 assert!((one.0 as usize) < self.cache.pages.len(), "{HELD}");
-                self.evict_one(one.0, out.inspected, number_in_logs(access.request));
+                let (victim, inspected) = (one.0, out.inspected);
+                let home = self.evict_one(victim, inspected, number_in_logs(access.request));
                 self.look_ahead();
-                Evicted::One(one.0)
+                Evicted::One { victim, home }
             }
             _ => {
                 self.evict_group(access);
@@ -65,7 +76,7 @@ impl<B: Backend> Device<B> {
     /// Evicts one page. The policy has inspected `inspected` entries to choose it. If the page is dirty and can be
     /// written to one unit only, returns that unit; otherwise returns [`NO_HOME`].
     #[inline(always)]
-    pub(super) fn evict_one(&mut self, id: u32, inspected: u64, by: u32) -> u32 {
+    pub(super) fn evict_one(&mut self, id: u32, inspected: u64, by: u32) -> ChipId {
         self.charge_scan(inspected);
         let cache = &mut self.cache;
         let p = &mut cache.pages[id as usize];
@@ -80,8 +91,7 @@ impl<B: Backend> Device<B> {
         }
         cache.counters.evicted_dirty += 1;
         cache.counters.destages[0] += 1;
-        let lpn = p.lpn;
-        let home = self.backend.home(lpn);
+        let (lpn, home) = (p.lpn, p.home);
         self.count_if_in_gc(lpn, home);
         home
     }
@@ -99,9 +109,9 @@ impl<B: Backend> Device<B> {
             p.rank = Rank::Left;
             p.by = number_in_logs(access.request);
             if p.dirty {
-                let lpn = p.lpn;
+                let (lpn, home) = (p.lpn, p.home);
                 dirty += 1;
-                self.count_if_in_gc(lpn, NO_HOME);
+                self.count_if_in_gc(lpn, home);
             }
         }
         let inspected = self.cache.eviction.inspected;
@@ -120,11 +130,11 @@ impl<B: Backend> Device<B> {
 
     /// Counts a dirty victim whose flash copy is on a unit in GC (ECR Fig. 3).
     #[inline(always)]
-    fn count_if_in_gc(&mut self, lpn: Lpn, home: u32) {
+    fn count_if_in_gc(&mut self, lpn: Lpn, home: ChipId) {
         let unit = match home {
             NO_HOME if self.backend.units_in_gc().is_empty() => None,
             NO_HOME => self.backend.unit_of(lpn),
-            unit => Some(ChipId(unit as u16)),
+            unit => Some(unit),
         };
         if let Some(unit) = unit {
             let in_gc = self.backend.units_in_gc().contains(unit);
@@ -174,7 +184,7 @@ impl<B: Backend> Device<B> {
         }
         let cache = &mut self.cache;
         match evicted {
-            Evicted::One(victim) => self.hand_over_slot(victim, id),
+            Evicted::One { victim, home } => self.hand_over_slot(victim, id, home),
             Evicted::Group => {
                 cache.waiting[pool as usize].push_back(id);
                 self.write_group();
@@ -204,7 +214,7 @@ impl<B: Backend> Device<B> {
             claims.enter(id, block);
         }
         match evicted {
-            Evicted::One(victim) => self.pump(victim),
+            Evicted::One { victim, .. } => self.pump(victim),
             Evicted::Group => self.write_group(),
             Evicted::Nothing => {}
         }

@@ -21,7 +21,7 @@ impl<B: Backend> Device<B> {
         let order = self.eviction_order();
         let policy = AnyPolicy::of(policy, setup);
         self.cache.uses_idle = policy.wants_idle();
-        self.cache.quiet.exchange(&policy);
+        self.exchange_quiet(&policy);
         with_view!(self, |cache, view| cache.room.exchange(&view, policy));
         self.follow_times();
         let mut leaving = Vec::new();

@@ -77,12 +77,13 @@ impl<B: Backend> Device<B> {
     /// Adds a padding page, which is read from flash and written with a group. The page has no slot.
     fn add_padding(&mut self, lpn: Lpn, by: u32) -> u32 {
         let older = self.cache.find(lpn).map(|page| page.0);
+        let home = self.backend.home(lpn);
         let id = self.cache.add_page(Page {
             residency: Residency::Ready(Slot::Extra),
             rank: Rank::Left,
             by,
             want: Want::Padding,
-            ..Page::new(lpn, Pool::Policy)
+            ..Page::new(lpn, Pool::Policy, home)
         });
         self.cache.directory.insert(lpn, PageId(id));
         self.link_older(id, older);

@@ -12,7 +12,7 @@ use crate::buffer::{PageId, Policy, Stream};
 use crate::device::requests::ReqId;
 use crate::device::{Backend, Device, NO_HOME};
 use crate::nand::{Cause, Owner};
-use crate::units::Lpn;
+use crate::units::{ChipId, Lpn};
 
 /// Pages exchanged by a miss on the fast path: the victim and the incoming page.
 struct Exchanged {
@@ -93,6 +93,7 @@ impl<B: Backend> Device<B> {
         let by = r.number_in_logs;
         // `give_slot` completes a write that waits only for the slot.
         let is_plain_write = write && (!r.fua || self.cache.protected);
+        let home = self.backend.home(lpn);
         let cache = &mut self.cache;
         cache.pages[id as usize] = Page {
             dirty: write,
@@ -102,7 +103,7 @@ impl<B: Backend> Device<B> {
             residency: Residency::Awaiting {
                 writer: is_plain_write.then(|| Index::new(request.0)),
             },
-            ..Page::new(lpn, Pool::Policy)
+            ..Page::new(lpn, Pool::Policy, home)
         };
         cache.in_flight += 1;
         cache.directory.insert_again(lpn, PageId(id));
@@ -122,9 +123,10 @@ impl<B: Backend> Device<B> {
         true
     }
 
-    /// Writes back the evicted page `victim` if it is dirty. Its slot goes to `successor` afterwards.
+    /// Writes back the evicted page `victim` if it is dirty. Its slot goes to `successor` afterwards. `home` is as in
+    /// [`Device::evict_one`].
     #[inline(always)]
-    pub(super) fn hand_over_slot(&mut self, victim: u32, successor: u32) {
+    pub(super) fn hand_over_slot(&mut self, victim: u32, successor: u32, home: ChipId) {
         if self.page(victim).is_plain() {
             let p = self.page(victim);
             let (lpn, is_dirty) = (p.lpn, p.dirty);
@@ -132,7 +134,7 @@ impl<B: Backend> Device<B> {
                 true => self.cache.room.policy.stream(PageId(victim), lpn),
                 false => Stream::Cold,
             };
-            return self.write_back_plain(victim, successor, NO_HOME, stream);
+            return self.write_back_plain(victim, successor, home, stream);
         }
         self.page(victim).slot_successor = Some(Index::new(successor));
         self.pump(victim);
@@ -141,13 +143,16 @@ impl<B: Backend> Device<B> {
     /// Does the work of [`Device::hand_over_slot`] for a plain page ([`Page::is_plain`]): starts its write-back.
     /// `home` is the unit to which the page must be written, or [`NO_HOME`] if there are several.
     #[inline(always)]
-    fn write_back_plain(&mut self, victim: u32, successor: u32, home: u32, stream: Stream) {
+    fn write_back_plain(&mut self, victim: u32, successor: u32, home: ChipId, stream: Stream) {
         let whole = self.cache.whole;
         let is_blocking = self.background().is_none();
         let p = self.page(victim);
         debug_assert!(p.is_plain() && p.has_left());
         p.slot_successor = Some(Index::new(successor));
-        if !p.dirty || p.valid != whole || !is_blocking {
+        if !p.dirty {
+            return self.release_clean(victim);
+        }
+        if p.valid != whole || !is_blocking {
             return self.pump(victim);
         }
         p.program = Program::Running {
@@ -159,7 +164,14 @@ impl<B: Backend> Device<B> {
         let owner = Owner::cached_page(victim);
         match home {
             NO_HOME => self.queue_program_for(by, lpn, Cause::Destage, owner, (stream, false)),
-            unit => self.queue_for(by, unit, lpn, Cause::Destage, owner, (stream, false)),
+            unit => self.queue_for(
+                by,
+                unit.0.into(),
+                lpn,
+                Cause::Destage,
+                owner,
+                (stream, false),
+            ),
         }
     }
 

@@ -17,6 +17,7 @@
 //! | `in_order` | the fast path of a miss |
 //! | `in_flight` | pages that cannot be evicted yet, and the accesses that wait for one |
 //! | `evict`, `groups` | victims; pages that are written together |
+//! | `unsettled` | pages whose chip may have changed since the last report to the policy |
 //! | `ahead` | pages that are written back ahead of their eviction |
 //! | `claims` | slots under policies whose blocks occupy the room of all their pages |
 //! | `flush`, `trim`, `power_cut` | flushes, trims, power loss |
@@ -38,13 +39,14 @@ mod pause;
 mod power_cut;
 mod slot_wait;
 mod trim;
+mod unsettled;
 mod view;
 mod waiters;
 
 use std::collections::VecDeque;
 
 use super::requests::low_bits;
-use super::Front;
+use super::{Front, NO_HOME};
 use crate::buffer::{
     AnyPolicy, ChosenPolicy, Directory, Eviction, PageId, Policy, Room, UserPolicy,
 };
@@ -122,6 +124,8 @@ pub(super) struct Cache {
     free_groups: Vec<u32>,
     /// One bit per page: whether flash lacks its contents.
     unstable: TrustedTable<u64>,
+    /// Pages whose unit may change before a program ends. May also have pages of which this is no longer true.
+    unsettled: Vec<u32>,
     /// Largest number of write-backs in flight in background mode, including those for idle chips. `None` in blocking
     /// mode.
     background: Option<u32>,
@@ -137,8 +141,6 @@ pub(super) struct Cache {
     uses_idle: bool,
     /// The silence of the host after which the policy writes pages back ahead of their eviction.
     quiet: Quiet,
-    /// Whether the chip of a page's flash copy may change while the page is cached.
-    chips_move: bool,
     /// All sectors of a page, as bits.
     whole: u64,
     /// Whether the memory survives a power loss.
@@ -206,6 +208,7 @@ impl Cache {
             free_groups: Vec::new(),
             // SAFETY: has one bit for each of `pages`.
             unstable: unsafe { TrustedTable::new(Vec::new()) },
+            unsettled: Vec::new(),
             background: match b.evict {
                 EvictMode::Blocking => None,
                 EvictMode::Background => Some(b.background_depth),
@@ -215,7 +218,6 @@ impl Cache {
             pauses: Pauses::new(b),
             at_limit_since: None,
             active_write_backs: 0,
-            chips_move: setup.stride_pages.is_none(),
             whole: if round {
                 u64::MAX
             } else {
@@ -229,10 +231,15 @@ impl Cache {
         }
     }
 
-    /// Whether the buffer meets the conditions of the plain path: blocking mode, a policy that does not write back on
-    /// its own, blocks that occupy only the room of their cached pages, and no log.
+    /// Whether the policy writes pages back ahead of their eviction.
+    pub fn writes_ahead(&self) -> bool {
+        self.quiet.is_used()
+    }
+
+    /// Whether the buffer meets the conditions of the plain path: blocking mode, a policy that does not write back
+    /// when chips become idle, blocks that occupy only the room of their cached pages, and no log.
     pub fn is_plain(&self) -> bool {
-        let waits = self.background.is_none() && !self.uses_idle && !self.quiet.is_used();
+        let waits = self.background.is_none() && !self.uses_idle;
         self.present && waits && self.claims.is_none() && !self.is_logged()
     }
 
@@ -310,7 +317,7 @@ impl Cache {
     /// Adds a record to the table.
     #[cold]
     fn one_more_page(&mut self) -> u32 {
-        self.pages.push(Page::new(Lpn(0), Pool::Policy));
+        self.pages.push(Page::new(Lpn(0), Pool::Policy, NO_HOME));
         self.slot_ends.push(Ended::default());
         if self.heeds_placement {
             self.asked.push(Asked::default());

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 
 use super::waiters::WaitList;
 use crate::nand::FlashEvent;
-use crate::units::{Lpn, Time};
+use crate::units::{ChipId, Lpn, Time};
 
 /// An index into a table. An `Option<Index>` takes no more memory than an `Index`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,6 +123,8 @@ pub(super) enum Membership {
 #[repr(align(64))]
 pub(super) struct Page {
     pub lpn: Lpn,
+    /// The only unit to which the page can be written, or [`NO_HOME`](crate::device::NO_HOME).
+    pub home: ChipId,
     pub residency: Residency,
     pub pool: Pool,
     pub rank: Rank,
@@ -151,9 +153,10 @@ const _: () = assert!(size_of::<Page>() == 64, "a page fits one cache line");
 impl Page {
     /// Creates a page that waits for its slot.
     #[inline]
-    pub fn new(lpn: Lpn, pool: Pool) -> Page {
+    pub fn new(lpn: Lpn, pool: Pool, home: ChipId) -> Page {
         Page {
             lpn,
+            home,
             residency: Residency::Awaiting { writer: None },
             pool,
             rank: Rank::Evictable,
@@ -224,6 +227,13 @@ impl Page {
             && self.older.is_none()
             && self.want == Want::Nothing
             && self.group == Membership::None
+    }
+
+    /// Whether the page may have a next step. A clean page of the policy that holds its slot has none, unless it has an
+    /// older copy, a group or a reason to be programmed.
+    #[inline(always)]
+    pub fn is_pending(&self) -> bool {
+        !self.is_plain() || self.dirty || self.has_left()
     }
 
     /// Whether flash lacks the page's contents.

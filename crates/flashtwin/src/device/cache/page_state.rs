@@ -9,7 +9,7 @@ use super::view::{with_view, View};
 use super::Cache;
 use crate::buffer::{PageId, Policy};
 use crate::device::requests::ReqId;
-use crate::device::{Backend, Device};
+use crate::device::{Backend, Device, NO_HOME};
 use crate::nand::{Cause, Done, Owner};
 use crate::request::Status;
 use crate::units::Lpn;
@@ -238,6 +238,7 @@ impl<B: Backend> Device<B> {
         } else {
             self.drop_want(id);
         }
+        self.cache.note_unsettled(id);
         let stream = self.cache.room.policy.stream(PageId(id), lpn);
         let program = Held {
             lpn,
@@ -297,8 +298,8 @@ impl<B: Backend> Device<B> {
         let p = self.page(id);
         if done.op.cause == Cause::Destage && done.written && p.is_held_by_program() {
             p.program = Program::None;
-            let lpn = p.lpn;
-            if self.cache.chips_move && self.cache.room.heeds_chips() {
+            let (lpn, home) = (p.lpn, p.home);
+            if home == NO_HOME && self.cache.room.heeds_chips() {
                 self.notify_policy(id, lpn, false);
             }
             return self.release_to::<true>(id);
@@ -314,7 +315,7 @@ impl<B: Backend> Device<B> {
         let Program::Running { fresh, trimmed } = program else {
             unreachable!("the end of a program that was not running");
         };
-        let (lpn, stays) = (p.lpn, !p.has_left());
+        let (lpn, home, stays) = (p.lpn, p.home, !p.has_left());
         let is_clean = !p.dirty;
         let is_active = done.op.cause == Cause::WriteBack;
         let counted = p.residency == Residency::Ready(Slot::PassedOn)
@@ -330,13 +331,15 @@ impl<B: Backend> Device<B> {
             self.cache.active_write_backs -= 1;
         }
         let cleaned = stays && is_clean && fresh;
-        if cleaned || self.cache.chips_move {
+        if cleaned || home == NO_HOME {
             self.notify_policy(id, lpn, cleaned);
         }
         if !self.page(id).waiters.is_empty() {
             self.serve_waiters(id, Some(done), true);
         }
-        self.pump(id);
+        if self.page(id).is_pending() {
+            self.pump(id);
+        }
         if counted {
             self.next_write_back();
         }
@@ -421,18 +424,18 @@ impl<B: Backend> Device<B> {
                 .policy
                 .cleaned(&view, PageId(id)));
         }
-        if !self.cache.chips_move {
+        if self.page(id).home != NO_HOME {
             return;
         }
         if let Some(PageId(cached)) = self.cache.find(lpn) {
-            let p = self.page(cached);
-            if !p.has_left() && p.pool == Pool::Policy {
-                with_view!(self, |cache, view| cache
-                    .room
-                    .policy
-                    .moved(&view, PageId(cached)));
-            }
+            self.report_unit(cached);
         }
+    }
+
+    /// Releases an evicted page that needs no program.
+    #[inline(never)]
+    pub(super) fn release_clean(&mut self, id: u32) {
+        self.release(id);
     }
 
     /// Releases an evicted page, and passes on its slot to its successor.

@@ -3,7 +3,7 @@
 use super::page::Page;
 use crate::buffer::{DeviceView, PageId};
 use crate::chips::{ChipChanges, ChipSet};
-use crate::device::Backend;
+use crate::device::{Backend, NO_HOME};
 use crate::units::{ChipId, Lpn, Time};
 
 pub(super) struct View<'a, B> {
@@ -44,7 +44,11 @@ impl<B: Backend> DeviceView for View<'_, B> {
     }
     #[inline]
     fn chip(&self, page: PageId) -> Option<ChipId> {
-        self.backend.unit_of(self.lpn(page))
+        let page = &self.pages[page.0 as usize];
+        match page.home {
+            NO_HOME => self.backend.unit_of(page.lpn),
+            home => Some(home),
+        }
     }
     #[inline]
     fn in_flight(&self, page: PageId) -> bool {
@@ -71,6 +75,10 @@ impl<B: Backend> DeviceView for View<'_, B> {
     #[inline]
     fn time_changes(&self) -> Option<&ChipChanges> {
         self.backend.time_changes()
+    }
+    #[inline]
+    fn idle_chips(&self) -> Option<&ChipSet> {
+        self.backend.idle_units()
     }
     fn chip_idle(&self, chip: ChipId) -> bool {
         self.backend.is_idle(chip.0 as usize)

@@ -2,14 +2,14 @@
 //!
 //! The request path is written once and compiled several times: for any device, for plain devices
 //! ([`Device::is_plain`]) with any back end, and for plain devices with each of the two most frequent kinds of flash.
-//! [`Device::submit`] and the event loop choose the copy. In the code, the constant [`Work::PLAIN`] distinguishes the
-//! copies.
+//! Each copy for plain devices exists with and without write-backs ahead of eviction. [`Device::submit`] and the event
+//! loop choose the copy. In the code, the constants [`Work::PLAIN`] and [`Work::AHEAD`] distinguish the copies.
 
 use std::mem::offset_of;
 
 use super::link::Mode;
 use super::{Backend, Device};
-use crate::chips::{ChipChanges, ChipSet};
+use crate::chips::{ChipChanges, ChipSet, MovedPages};
 use crate::device::Work;
 use crate::events::EventQueue;
 use crate::metrics::FlashReport;
@@ -23,9 +23,10 @@ pub(super) struct Path(pub u8);
 impl Path {
     pub const ANY: Path = Path(0);
 
-    /// Returns the copy of the path for a plain front end, with a back end of this [`Work::kind`].
-    pub const fn plain(kind: u8) -> Path {
-        Path(kind + 1)
+    /// Returns the copy of the path for a plain front end, with a back end of this [`Work::kind`]. `ahead` is whether
+    /// the policy writes pages ahead.
+    pub const fn plain(kind: u8, ahead: bool) -> Path {
+        Path(1 + 2 * kind + ahead as u8)
     }
 }
 
@@ -36,8 +37,12 @@ macro_rules! on_path {
     };
     ($device:expr, $on:ident => $work:expr, $($kind:literal)+) => {
         match $device.path {
-            $(Path(path) if path == Path::plain($kind).0 => {
-                let $on = $device.as_plain::<$kind>();
+            $(Path(path) if path == Path::plain($kind, false).0 => {
+                let $on = $device.as_plain::<$kind, false>();
+                $work
+            })+
+            $(Path(path) if path == Path::plain($kind, true).0 => {
+                let $on = $device.as_plain::<$kind, true>();
                 $work
             })+
             _ => {
@@ -49,24 +54,24 @@ macro_rules! on_path {
 }
 pub(super) use on_path;
 
-/// A back end of the given kind behind a plain front end.
+/// A back end of the given kind behind a plain front end. `AHEAD` is the value of [`Work::AHEAD`].
 #[derive(Clone, Debug)]
 #[repr(transparent)]
-pub(crate) struct Plain<B, const KIND: u8>(B);
+pub(crate) struct Plain<B, const KIND: u8, const AHEAD: bool>(B);
 
 /// Fails to compile if a device and a plain device differ in size, alignment or the places of fields.
-const fn assert_same_layout<B: Backend, const KIND: u8>() {
-    assert!(size_of::<Device<B>>() == size_of::<Device<Plain<B, KIND>>>());
-    assert!(align_of::<Device<B>>() == align_of::<Device<Plain<B, KIND>>>());
-    assert!(offset_of!(Device<B>, backend) == offset_of!(Device<Plain<B, KIND>>, backend));
-    assert!(offset_of!(Device<B>, queues) == offset_of!(Device<Plain<B, KIND>>, queues));
-    assert!(offset_of!(Device<B>, broken) == offset_of!(Device<Plain<B, KIND>>, broken));
+const fn assert_same_layout<B: Backend, P: Backend>() {
+    assert!(size_of::<Device<B>>() == size_of::<Device<P>>());
+    assert!(align_of::<Device<B>>() == align_of::<Device<P>>());
+    assert!(offset_of!(Device<B>, backend) == offset_of!(Device<P>, backend));
+    assert!(offset_of!(Device<B>, queues) == offset_of!(Device<P>, queues));
+    assert!(offset_of!(Device<B>, broken) == offset_of!(Device<P>, broken));
 }
 
 impl<B: Backend> Device<B> {
     /// Whether the device is plain. A plain device has one submission queue, a bus without command overhead, a
-    /// processor and a buffer memory that take no time, and blocking mode. Its policy does not write back on its own,
-    /// and nothing is logged.
+    /// processor and a buffer memory that take no time, and blocking mode. Its policy does not write back when chips
+    /// become idle, and nothing is logged.
     fn is_plain(&self) -> bool {
         let front = self.queues.are_plain()
             && self.link.has_mode_alone(Mode::Bus)
@@ -97,7 +102,7 @@ impl<B: Backend> Device<B> {
 
     pub(super) fn path_now(&self) -> Path {
         match self.is_plain() {
-            true => Path::plain(self.backend.kind()),
+            true => Path::plain(self.backend.kind(), self.cache.writes_ahead()),
             false => Path::ANY,
         }
     }
@@ -107,8 +112,10 @@ impl<B: Backend> Device<B> {
     /// # Panics
     /// Panics if the device's back end is of another kind.
     #[inline(always)]
-    pub(super) fn as_plain<const KIND: u8>(&mut self) -> &mut Device<Plain<B, KIND>> {
-        const { assert_same_layout::<B, KIND>() };
+    pub(super) fn as_plain<const KIND: u8, const AHEAD: bool>(
+        &mut self,
+    ) -> &mut Device<Plain<B, KIND, AHEAD>> {
+        const { assert_same_layout::<B, Plain<B, KIND, AHEAD>>() };
         assert!(
             self.backend.kind() == KIND,
             "the path of another kind of back end"
@@ -119,7 +126,7 @@ impl<B: Backend> Device<B> {
     }
 }
 
-impl<B: Backend, const KIND: u8> Plain<B, KIND> {
+impl<B: Backend, const KIND: u8, const AHEAD: bool> Plain<B, KIND, AHEAD> {
     #[inline(always)]
     fn get(&self) -> &B {
         // SAFETY: only `as_plain` creates a `Plain`, and only from a back end of this kind. No method called here
@@ -137,8 +144,9 @@ impl<B: Backend, const KIND: u8> Plain<B, KIND> {
 }
 
 // SAFETY: the kind is a constant.
-unsafe impl<B: Backend, const KIND: u8> Work for Plain<B, KIND> {
+unsafe impl<B: Backend, const KIND: u8, const AHEAD: bool> Work for Plain<B, KIND, AHEAD> {
     const PLAIN: bool = true;
+    const AHEAD: bool = AHEAD;
 
     fn path(&self, plain_front: bool) -> &'static str {
         self.get().path(plain_front)
@@ -154,7 +162,7 @@ unsafe impl<B: Backend, const KIND: u8> Work for Plain<B, KIND> {
     }
 
     #[inline(always)]
-    fn home(&self, lpn: Lpn) -> u32 {
+    fn home(&self, lpn: Lpn) -> ChipId {
         self.get().home(lpn)
     }
 
@@ -240,12 +248,26 @@ unsafe impl<B: Backend, const KIND: u8> Work for Plain<B, KIND> {
         self.get().time_changes()
     }
 
+    #[inline(always)]
+    fn has_moved(&self) -> bool {
+        self.get().has_moved()
+    }
+
+    fn take_moved(&mut self) -> MovedPages {
+        self.0.take_moved()
+    }
+
+    #[inline]
+    fn idle_units(&self) -> Option<&ChipSet> {
+        self.get().idle_units()
+    }
+
     fn reset_stats(&mut self, now: Time) {
         self.0.reset_stats(now);
     }
 }
 
-impl<B: Backend, const KIND: u8> Backend for Plain<B, KIND> {
+impl<B: Backend, const KIND: u8, const AHEAD: bool> Backend for Plain<B, KIND, AHEAD> {
     #[inline(always)]
     fn unit_of(&self, lpn: Lpn) -> Option<ChipId> {
         self.get().unit_of(lpn)
@@ -256,6 +278,7 @@ impl<B: Backend, const KIND: u8> Backend for Plain<B, KIND> {
         self.get().units_in_gc()
     }
 
+    #[inline(always)]
     fn drain_time(&self, unit: usize, exact: bool, now: Time) -> Time {
         self.get().drain_time(unit, exact, now)
     }
@@ -264,6 +287,7 @@ impl<B: Backend, const KIND: u8> Backend for Plain<B, KIND> {
         self.get().load(unit)
     }
 
+    #[inline(always)]
     fn is_idle(&self, unit: usize) -> bool {
         self.get().is_idle(unit)
     }

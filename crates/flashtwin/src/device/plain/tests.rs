@@ -192,8 +192,7 @@ fn every_policy_does_the_same_on_both_paths_of_every_kind_of_device() {
             let mut keys = keys.to_vec();
             keys.push(("buffer.policy", &policy));
             let ssd = ssd(&keys);
-            // These policies write back on their own.
-            let is_plain = !["co-active", "coop"].contains(&policy.as_str());
+            let is_plain = policy != "co-active";
             let what = format!("{policy}, {kind}");
             assert_eq!(ssd.path != Path::ANY, is_plain, "{what}");
             for seed in seeds(1) {
@@ -205,11 +204,11 @@ fn every_policy_does_the_same_on_both_paths_of_every_kind_of_device() {
 
 #[test]
 fn devices_without_a_policy_to_choose_do_the_same_on_both_paths() {
-    compare("msr", ssd(&[]), Path::plain(1));
-    compare("modern", ssd(&MODERN), Path::plain(2));
+    compare("msr", ssd(&[]), Path::plain(1, false));
+    compare("modern", ssd(&MODERN), Path::plain(2, false));
     let dynamic = [MODERN[0], MODERN[1], ("ftl.placement", "dynamic")];
-    compare("dynamic placement", ssd(&dynamic), Path::plain(0));
-    compare("dftl", ssd(&[("ftl.kind", "dftl")]), Path::plain(0));
+    compare("dynamic placement", ssd(&dynamic), Path::plain(0, false));
+    compare("dftl", ssd(&[("ftl.kind", "dftl")]), Path::plain(0, false));
 }
 
 #[test]
@@ -231,7 +230,7 @@ fn an_array_does_the_same_on_both_paths() {
         let spec = ArraySpec::with_overrides(text, "raid5-array", &keys).expect("a sound array");
         let mut array = Array::new(&spec);
         array.fill_steady(1);
-        compare(level, array, Path::plain(0));
+        compare(level, array, Path::plain(0, false));
     }
 }
 
@@ -253,11 +252,35 @@ fn features_of_the_front_end_select_the_general_path() {
     }
 }
 
+/// LRU replaces COOP while the timer of COOP is set. The path of LRU has no such timer.
+#[test]
+fn exchange_for_a_policy_that_writes_nothing_ahead_ends_the_timer() {
+    let mut ssd = ssd(&[("buffer.policy", "coop")]);
+    assert_eq!(ssd.path, Path::plain(1, true));
+    for (tag, policy) in (0..).zip(["lru", "coop", "lru", "coop"]) {
+        let request = Request {
+            arrival: ssd.now(),
+            offset: tag * PAGE,
+            bytes: PAGE,
+            op: Op::Write,
+            ..Request::default()
+        };
+        ssd.submit(ssd.now(), &request, tag)
+            .expect("it is on the device");
+        ssd.set_policy(policy, &[]).expect("a policy");
+        assert_eq!(ssd.path, Path::plain(1, policy == "coop"));
+        ssd.advance(ssd.now() + Time::from_us(100_000));
+        assert_eq!(ssd.completions().drain(..).count(), 1);
+    }
+    let report = ssd.flash_report();
+    assert!(report.programs() > 0, "COOP writes pages ahead");
+}
+
 /// The check is executed in every build. To execute a copy of the code that lacks a feature in use would be undefined
 /// behaviour.
 #[test]
 #[should_panic(expected = "the path of another kind of back end")]
 fn stale_path_panics() {
     let mut device = ssd(&MODERN);
-    device.as_plain::<1>();
+    device.as_plain::<1, false>();
 }

@@ -28,7 +28,7 @@ mod units;
 mod write;
 
 use super::{Cause, Chip, Done, FlashEvent, FlashStats, InHand, Latencies, PageOp, Place};
-use crate::chips::ChipSet;
+use crate::chips::{ChipSet, MovedPages};
 use crate::events::EventQueue;
 use crate::ftl::{PageMap, PoolFull, Shape};
 use crate::gc::{self, Orders, Tie, Victims};
@@ -67,6 +67,8 @@ pub(crate) struct Modern<M = Blocks> {
     pub stats: FlashStats,
     pub log: Option<Vec<FlashEvent>>,
     pub chips_in_gc: ChipSet,
+    /// Pages that collections may have moved to other dies.
+    pub moved: MovedPages,
     /// Number that the first lane has among the resources of the event queue.
     pub first_resource: usize,
     pub times: Latencies,
@@ -121,6 +123,7 @@ impl<M: Map> Modern<M> {
             stats: FlashStats::default(),
             log: None,
             chips_in_gc: ChipSet::none(spec.geometry.chips),
+            moved: MovedPages::default(),
             first_resource: 0,
             times: Latencies::of(spec, params.copy_back),
             // SAFETY: indexed by die plus a multiple of the number of dies. The table has room for all multiples that

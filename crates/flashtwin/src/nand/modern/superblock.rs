@@ -391,6 +391,7 @@ impl Modern {
         let stream = stream.expect("shares_fit saw the room");
         let page = self.map.ftl.next_page(to, stream);
         self.map.ftl.append(to, stream, lpn);
+        self.moved.note(lpn);
         self.stats.add(Cause::GcMove, 1);
         if page == 0 {
             sets.wake_all();

@@ -291,8 +291,10 @@ impl Msr {
     /// Returns the number of writes in service.
     #[inline]
     pub fn writes_in_service(&self, chip: usize) -> u32 {
-        let running = self.service[chip].in_service();
-        running.filter(|r| !r.done.op.is_read()).count() as u32
+        let s = &self.service[chip];
+        let is_write = |running: &Running| !running.done.op.is_read();
+        let rest = s.rest.iter().filter(|running| is_write(running)).count();
+        u32::from(s.serves && is_write(&s.next)) + rest as u32
     }
 
     /// Returns the work in service on a chip. A running collection counts as having no more pages to move, because all

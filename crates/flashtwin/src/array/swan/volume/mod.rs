@@ -13,6 +13,7 @@ mod tests;
 use std::collections::VecDeque;
 
 use crate::array::layout::{Layout, Spot, Stripe};
+use crate::chips::MovedPages;
 use crate::divide::Divider;
 use crate::memory::prefetch;
 use crate::spec::{ArraySpec, Level};
@@ -128,6 +129,8 @@ pub(crate) struct Volume {
     target: usize,
     /// A segment with at most this number of valid pages is collected even if a host write does not need the room.
     worth: u32,
+    /// Pages whose place has changed, except by [`Volume::write`].
+    pub moved: MovedPages,
 }
 
 impl Volume {
@@ -165,6 +168,8 @@ impl Volume {
             front: 0,
             target: (spare as usize / 2).max(RESERVE + 1),
             worth: shape.data - narrow(half_spare).max(1),
+            // The volume may replace another one.
+            moved: MovedPages::any(),
             shape,
         })
     }
@@ -301,7 +306,7 @@ impl Volume {
                 .max_by_key(|&group| self.groups[group as usize].free.len())?;
         }
         let place = self.next_place(self.front)?;
-        self.forget(lpn);
+        self.unmap(lpn);
         self.put(lpn, place);
         Some(place)
     }
@@ -333,8 +338,13 @@ impl Volume {
         self.segments[segment as usize].valid += 1;
     }
 
-    /// Unmaps a page.
+    /// Unmaps a page that the host trims.
     pub fn forget(&mut self, lpn: Lpn) {
+        self.unmap(lpn);
+        self.moved.note(lpn);
+    }
+
+    fn unmap(&mut self, lpn: Lpn) {
         let place = std::mem::replace(&mut self.map[lpn.0 as usize], NONE);
         if place != NONE {
             let segment = self.segment_of(place);
@@ -428,8 +438,9 @@ impl Volume {
     pub fn moved(&mut self, from: u32, to: u32) {
         let page = self.pages[from as usize];
         if page != NONE {
-            self.forget(Lpn(page));
+            self.unmap(Lpn(page));
             self.put(Lpn(page), to);
+            self.moved.note(Lpn(page));
         }
     }
 

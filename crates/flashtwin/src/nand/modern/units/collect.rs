@@ -399,6 +399,7 @@ impl Modern<Units> {
             return None;
         }
         let from = device.place_of(run.of.unit, page);
+        self.moved.note(device.lpn_at(run.of.unit, page));
         let to = device.move_page(&mut run.of, page);
         device.await_program(to);
         run.moving += 1;
