@@ -65,9 +65,9 @@ impl PageMap {
         self.recount();
     }
 
-    /// Copies the state of the only chip of `worn` to `chip`. Logical page i of `worn` becomes logical page (i * factor
-    /// + shift) mod n of the chip, where n is the number of logical pages of a chip. `factor` and n must have no common
-    /// divisor. Must be called once for each chip, in ascending order.
+    /// Copies the state of the only chip of `worn` to `chip`. Logical page i of `worn` becomes the logical page
+    /// `(i * factor + shift) % n` of the chip, where n is the number of logical pages of a chip. `factor` and n must
+    /// have no common divisor. Must be called once for each chip, in ascending order.
     pub fn stamp(&mut self, chip: u32, worn: &PageMap, factor: u32, shift: u32) {
         let s = self.shape;
         let blocks = (s.planes_per_chip * s.blocks_per_plane) as usize;
