@@ -51,13 +51,18 @@ const POLICIES: [&str; 28] = [
     "sieve",
 ];
 
+/// Keys, and a word of a key, that random devices do not choose, because they were added later than [`POLICIES`].
+const LATER_KEYS: [&str; 2] = ["buffer.pause_us", "buffer.pause_every_us"];
+const LATER_WORD: (&str, &str) = ("ftl.separation", "policy");
+
 /// Returns the keys that get random values. Parameters of policies are included only for the policies in [`POLICIES`].
 fn drawn_keys() -> &'static [&'static KeyDoc] {
     static KEYS: LazyLock<Vec<&KeyDoc>> = LazyLock::new(|| {
         let is_for = |doc: &KeyDoc, name: &str| {
             doc.is_for_policy(name) || doc.is_for_policy(&format!("gcar-{name}"))
         };
-        let all = keys().iter().filter(|doc| {
+        let all = keys().iter().filter(|doc| !LATER_KEYS.contains(&doc.key));
+        let all = all.filter(|doc| {
             !doc.is_policy_parameter() || POLICIES.iter().any(|name| is_for(doc, name))
         });
         all.collect()
@@ -281,13 +286,19 @@ fn page_bytes(toml: &str) -> u64 {
 }
 
 /// Returns a random value for a key, as TOML text. Most of the values are valid.
-fn draw_value(rng: &mut Rng, kind: Kind) -> String {
+fn draw_value(rng: &mut Rng, doc: &KeyDoc) -> String {
     let count = |rng: &mut Rng, least: u32, most: u32| {
         let few = least.saturating_add(rng.below(9) as u32).min(most);
         pick(rng, &[least, few, few, few, most]).to_string()
     };
-    match kind {
-        Kind::Choice(words) => format!("{:?}", pick(rng, words)),
+    match doc.kind {
+        Kind::Choice(words) => {
+            let words = words.iter().copied();
+            let words: Vec<&str> = words
+                .filter(|&word| (doc.key, word) != LATER_WORD)
+                .collect();
+            format!("{:?}", pick(rng, &words))
+        }
         Kind::Bool => one_in(rng, 2).to_string(),
         Kind::Count(least, most) => count(rng, least, most),
         Kind::CountOrAuto(..) if one_in(rng, 2) => "\"auto\"".into(),
@@ -346,7 +357,7 @@ pub fn draw_changed_device(rng: &mut Rng, mapping: &str) -> DeviceSpec {
     let mut spec = draw_device(rng, mapping);
     for _ in 0..6 {
         let key = pick(rng, drawn_keys());
-        let value = draw_value(rng, key.kind);
+        let value = draw_value(rng, key);
         let mut changes = vec![(key.key, value.as_str())];
         if one_in(rng, 2) {
             changes = pick(rng, &TOGETHER).to_vec();
@@ -426,13 +437,13 @@ pub fn draw_array(rng: &mut Rng) -> ArraySpec {
             let all = array_keys();
             let key = &all[rng.below(all.len() as u64) as usize];
             if !["array.members", "array.level"].contains(&key.key) {
-                changes.push((key.key.into(), draw_value(rng, key.kind)));
+                changes.push((key.key.into(), draw_value(rng, key)));
             }
         }
         if one_in(rng, 3) {
             let key = pick(rng, drawn_keys());
             if !key.key.starts_with("geometry") {
-                changes.push((format!("member.{}", key.key), draw_value(rng, key.kind)));
+                changes.push((format!("member.{}", key.key), draw_value(rng, key)));
             }
         }
         let changes: Vec<(&str, &str)> = changes

@@ -41,7 +41,7 @@ const CASES: &[(&str, &str, &str)] = &[
         "capacity =",
         "foobarbaz = 2\ncapacity =",
         "x.toml:25:1: buffer.foobarbaz: unknown key; known here: capacity, policy, \
-         evict, background_depth, partial, latency_us, write_latency_us, read_cache, \
+         evict, background_depth, pause_us, pause_every_us, partial, latency_us, write_latency_us, read_cache, \
          read_cache_latency_us, power_loss_protection, and the parameters of the policy",
     ),
     (
