@@ -133,8 +133,8 @@ impl Blocks {
         self.map[page as usize] = ppn;
     }
 
-    /// Copies the pages of a logical block at `offsets` to the same offsets of block `to`. If the page `new` is among
-    /// them, the host is writing this page, so it is programmed instead of copied.
+    /// Copies the pages of a logical block at `offsets` to the same offsets of block `to`. If `new` is given, it is
+    /// among these pages, and the host is writing it, so it is programmed instead of copied.
     pub fn gather(
         &mut self,
         block: u32,
@@ -143,14 +143,30 @@ impl Blocks {
         new: Option<u32>,
         ops: &mut Vec<FlashOp>,
     ) {
-        let n = self.store.pages_per_block();
-        for offset in offsets {
-            let (page, ppn) = (block * n + offset, self.store.ppn(to, offset));
-            if new == Some(page) {
-                self.write_at(page, ppn, ops);
-            } else if (page as usize) < self.map.len() && self.lookup(page).is_some() {
-                self.move_to(page, ppn, Why::Merge, ops);
-            }
+        let first = block * self.store.pages_per_block();
+        let end = offsets.end.min(self.map.len() as u32 - first);
+        let mut next = offsets.start;
+        if let Some(page) = new {
+            let offset = page - first;
+            self.gather_old(first, next..offset, to, ops);
+            self.write_at(page, self.store.ppn(to, offset), ops);
+            next = offset + 1;
+        }
+        self.gather_old(first, next..end, to, ops);
+    }
+
+    /// Copies pages of the logical block whose first page is `first`.
+    fn gather_old(
+        &mut self,
+        first: u32,
+        offsets: std::ops::Range<u32>,
+        to: u32,
+        ops: &mut Vec<FlashOp>,
+    ) {
+        if !offsets.is_empty() {
+            let pages = (first + offsets.start) as usize..(first + offsets.end) as usize;
+            let to = self.store.ppn(to, offsets.start);
+            (self.store).copy_each(&mut self.map[pages], to, Why::Merge, ops);
         }
     }
 

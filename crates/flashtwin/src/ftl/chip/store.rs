@@ -216,12 +216,29 @@ impl Store {
         ops.push(FlashOp { kind, why });
     }
 
+    #[inline(always)]
     pub fn copy(&mut self, from: u32, to: u32, why: Why, ops: &mut Vec<FlashOp>) {
-        let tag = self.tags[from as usize];
-        self.drop_page(from);
+        let tag = self.drop_page(from);
         self.set(to, tag);
         let kind = OpKind::Copy { from, to };
         ops.push(FlashOp { kind, why });
+    }
+
+    /// Copies pages to consecutive places of one block, beginning with the page `to`. `places` has the location of each
+    /// page, or [`NONE`] for a page without contents, whose new place stays erased.
+    pub fn copy_each(&mut self, places: &mut [u32], to: u32, why: Why, ops: &mut Vec<FlashOp>) {
+        let mut copied = 0;
+        for (place, to) in places.iter_mut().zip(to..) {
+            if *place != NONE {
+                let from = std::mem::replace(place, to);
+                let tag = self.drop_page(from);
+                self.fill(to, tag);
+                copied += 1;
+                let kind = OpKind::Copy { from, to };
+                ops.push(FlashOp { kind, why });
+            }
+        }
+        self.count_live(to / self.pages_per_block, copied);
     }
 
     /// Erases a block without live pages.
@@ -243,28 +260,41 @@ impl Store {
     /// Sets the contents of a page without a flash operation, for initial states.
     #[inline(always)]
     pub fn set(&mut self, ppn: u32, tag: u32) {
+        self.fill(ppn, tag);
+        self.count_live(ppn / self.pages_per_block, 1);
+    }
+
+    /// Sets the contents of a page. The caller must count it with [`Store::count_live`].
+    #[inline(always)]
+    fn fill(&mut self, ppn: u32, tag: u32) {
         debug_assert!(self.is_erased(ppn), "page {ppn} is programmed twice");
         self.tags[ppn as usize] = tag;
-        let block = ppn / self.pages_per_block;
+    }
+
+    /// Counts `pages` further live pages of a block.
+    #[inline(always)]
+    fn count_live(&mut self, block: u32, pages: u16) {
         let tally = &mut self.tallies[block as usize];
-        *tally += 1;
+        *tally += pages;
         if *tally < OPEN {
-            // The block is sealed already, because this is its last page: a block is sealed when its last page is
-            // taken.
+            // The block is sealed already, because its last page was among these pages: a block is sealed when its last
+            // page is taken.
             self.find_least(block);
         }
     }
 
-    /// Marks a page invalid.
+    /// Marks a page invalid, and returns its contents.
     #[inline(always)]
-    pub fn drop_page(&mut self, ppn: u32) {
+    pub fn drop_page(&mut self, ppn: u32) -> u32 {
         debug_assert!(self.tag(ppn).is_some(), "page {ppn} holds nothing");
-        self.tags[ppn as usize] = STALE;
         let block = (ppn / self.pages_per_block) as usize;
         let tally = &mut self.tallies[block];
         *tally -= 1;
-        let least = &mut self.least[block / STRIP];
-        *least = (*least).min(*tally);
+        if *tally < OPEN {
+            let least = &mut self.least[block / STRIP];
+            *least = (*least).min(*tally);
+        }
+        std::mem::replace(&mut self.tags[ppn as usize], STALE)
     }
 
     /// Checks that the live pages are exactly `places`, each with its contents. Also checks the tallies and the free

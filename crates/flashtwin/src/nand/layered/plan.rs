@@ -94,9 +94,24 @@ impl Lane {
     }
 }
 
+/// Latency of an operation.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cost {
+    /// Time of the transfers.
+    transfer: Time,
+    /// Time in the array, if it is the same for all pages.
+    array: Time,
+    /// Whether the operation uses a channel that other chips share.
+    crosses: bool,
+}
+
 /// Latency of each kind of operation.
 #[derive(Clone, Debug)]
 pub(super) struct Costs {
+    /// Latency of each kind, by [`OpKind::number`].
+    of_kind: [Cost; 4],
+    /// Whether the pages of all types take equally long.
+    is_uniform: bool,
     pages_per_block: u32,
     /// Read time of each page type; a single entry if all types take equally long. Page `i` of a block is of type `i
     /// mod n`, where `n` is the number of types.
@@ -111,13 +126,29 @@ pub(super) struct Costs {
 
 impl Costs {
     pub fn new(spec: &DeviceSpec, has_own_pins: bool) -> Costs {
+        let timing = &spec.timing;
+        let (read, program) = (timing.read_by_type[0], timing.program_by_type[0]);
+        let transfer = spec.page_transfer();
+        let copy_back = spec.copy_back();
+        let cost = |transfers: u64, array: Time| Cost {
+            transfer: transfer * transfers,
+            array,
+            crosses: transfers > 0 && !has_own_pins,
+        };
         Costs {
+            of_kind: [
+                cost(1, read),
+                cost(1, program),
+                cost(if copy_back { 0 } else { 2 }, read + program),
+                cost(0, timing.erase),
+            ],
+            is_uniform: timing.read_by_type.len() + timing.program_by_type.len() == 2,
             pages_per_block: spec.geometry.pages_per_block,
-            read: spec.timing.read_by_type.clone(),
-            program: spec.timing.program_by_type.clone(),
-            erase: spec.timing.erase,
-            transfer: spec.page_transfer(),
-            copy_back: spec.copy_back(),
+            read: timing.read_by_type.clone(),
+            program: timing.program_by_type.clone(),
+            erase: timing.erase,
+            transfer,
+            copy_back,
             has_own_pins,
         }
     }
@@ -160,37 +191,38 @@ impl Costs {
         }
     }
 
-    /// Returns the number of an operation's transfers.
-    fn transfers(&self, kind: OpKind) -> u64 {
-        match kind {
-            OpKind::Read { .. } | OpKind::Program { .. } => 1,
-            OpKind::Copy { .. } if !self.copy_back => 2,
-            OpKind::Copy { .. } | OpKind::Erase { .. } => 0,
-        }
-    }
-
     /// Appends the steps of operations that are all of the same kind. Returns the total transfer time and the total
     /// array time of the operations.
+    #[inline(always)]
     fn append(&self, ops: &[FlashOp], lane: &mut Lane) -> (Time, Time) {
-        let (first, count) = (ops[0].kind, ops.len() as u64);
-        let array = match self.read.len() + self.program.len() {
-            2 => self.array(first) * count,
-            _ => (ops.iter()).fold(Time::ZERO, |sum, op| sum + self.array(op.kind)),
+        let (cost, count) = (&self.of_kind[ops[0].kind.number()], ops.len() as u64);
+        let transfer = cost.transfer * count;
+        let array = match self.is_uniform {
+            true => cost.array * count,
+            false => self.sum_of_array(ops),
         };
-        let transfers = self.transfers(first);
-        let transfer = self.transfer * (transfers * count);
-        if self.has_own_pins || transfers == 0 {
-            lane.work(transfer + array);
-        } else {
-            for op in ops {
-                self.append_crossing(op.kind, lane);
-            }
+        match cost.crosses {
+            false => lane.work(transfer + array),
+            true => self.append_crossing(ops, lane),
         }
         (transfer, array)
     }
 
+    /// Returns the total array time of operations whose latency depends on the page.
+    #[inline(never)]
+    fn sum_of_array(&self, ops: &[FlashOp]) -> Time {
+        (ops.iter()).fold(Time::ZERO, |sum, op| sum + self.array(op.kind))
+    }
+
+    /// Appends the steps of operations on a chip that shares its channel.
+    #[inline(never)]
+    fn append_crossing(&self, ops: &[FlashOp], lane: &mut Lane) {
+        ops.iter()
+            .for_each(|op| self.append_one_crossing(op.kind, lane));
+    }
+
     /// Appends the steps of an operation on a chip that shares its channel.
-    fn append_crossing(&self, kind: OpKind, lane: &mut Lane) {
+    fn append_one_crossing(&self, kind: OpKind, lane: &mut Lane) {
         match kind {
             OpKind::Read { ppn } => {
                 lane.work(self.of_type(&self.read, ppn));
@@ -230,6 +262,7 @@ fn is_gc(op: &FlashOp) -> bool {
 impl Layered {
     /// Appends the flash operations of an access to the steps of its chip. `host` is the host's operation, and whether
     /// its page could be written. For a trim, `host` is `None`.
+    #[inline(always)]
     pub(super) fn plan(&mut self, chip: usize, host: Option<(PageOp, bool)>, now: Time) {
         let lane = &mut self.lanes[chip];
         let after_gc = self.ops.iter().rposition(is_gc).map(|last| last + 1);
@@ -240,15 +273,13 @@ impl Layered {
         let (mut transfer, mut array, mut collecting) = (Time::ZERO, Time::ZERO, None);
         let (mut is_served, mut has_ended) = (host.is_none(), host.is_none());
         let mut planned = 0;
-        while let Some(op) = self.ops.get(planned) {
-            let is_like = |other: &&FlashOp| other.is_like(op);
-            let count = self.ops[planned..].iter().take_while(is_like).count();
-            let ops = &self.ops[planned..planned + count];
-            planned += count;
-            if is_gc(op) && collecting.is_none() {
+        for ops in self.ops.chunk_by(FlashOp::is_like) {
+            let (op, is_gc) = (&ops[0], is_gc(&ops[0]));
+            planned += ops.len();
+            if is_gc && collecting.is_none() {
                 lane.mark(Step::Gc(true));
             }
-            if !is_gc(op) && !is_served {
+            if !is_gc && !is_served {
                 is_served = true;
                 lane.mark(Step::Serve);
             }
@@ -260,21 +291,21 @@ impl Layered {
                     self.costs.note(note, op.kind, lane);
                 }
             }
-            if is_gc(op) {
+            if is_gc {
                 *collecting.get_or_insert(Time::ZERO) += on_channel + in_array;
             } else {
                 transfer += on_channel;
                 array += in_array;
             }
             if op.why == Why::Host {
-                debug_assert_eq!(count, 1, "the host has one page");
+                debug_assert_eq!(ops.len(), 1, "the host has one page");
                 has_ended = true;
                 lane.mark(Step::Deliver);
             }
             if after_gc == Some(planned) {
                 lane.mark(Step::Gc(false));
             }
-            self.stats.add(cause(op, host_cause), count as u64);
+            self.stats.add(cause(op, host_cause), ops.len() as u64);
         }
         if let Some(collecting) = collecting {
             self.gc_took[chip] = collecting;
