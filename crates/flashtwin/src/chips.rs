@@ -154,7 +154,7 @@ pub struct MovedPages {
 }
 
 impl MovedPages {
-    /// Largest number of pages in the record. If more pages move, the record no longer tells them apart.
+    /// Largest number of pages in the record. If more pages move, the record only states that any page may have moved.
     const MAX: usize = 4096;
 
     /// Returns the record of a back end in which any page may have moved.
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_record_of_moved_pages_does_not_tell_them_apart() {
+    fn a_full_record_of_moved_pages_contains_any_page() {
         let mut moved = MovedPages::default();
         assert!(moved.is_empty());
         (0..MovedPages::MAX as u32).for_each(|page| moved.note(Lpn(page)));

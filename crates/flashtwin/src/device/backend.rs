@@ -157,13 +157,13 @@ pub(crate) mod sealed {
         fn time_changes(&self) -> Option<&ChipChanges> {
             None
         }
-        /// Whether [`Work::take_moved`] would return any pages.
+        /// Whether [`Work::take_moved`] has any pages to return.
         #[inline(always)]
         fn has_moved(&self) -> bool {
             false
         }
-        /// Returns the pages whose unit has changed since the last call, except by an operation that the front end
-        /// queued and that has not ended or has just ended. A page that moved twice may be contained twice.
+        /// Returns the pages that the back end has moved to other units on its own since the last call, and trimmed
+        /// pages whose copy was dropped later. Writes of the front end are not contained.
         fn take_moved(&mut self) -> MovedPages {
             MovedPages::default()
         }
