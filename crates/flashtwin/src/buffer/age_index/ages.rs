@@ -12,8 +12,8 @@ const RUN: usize = 64 * WORDS;
 #[derive(Clone, Debug)]
 struct AgeSet {
     /// A tree of words. A leaf has one bit for each of 64 ages. Each other word has one bit for each of its 64
-    /// children, which tells whether the child has bits. The root is word 0, and the children of word n begin with word
-    /// 64 n + 1.
+    /// children; the bit is set if the child is not zero. The root is word 0, and the children of word n begin with
+    /// word 64 n + 1.
     tree: Vec<u64>,
     /// Number of the first leaf.
     leaves: usize,
