@@ -76,19 +76,6 @@ pub enum OpKind {
     },
 }
 
-impl OpKind {
-    /// Returns the position of the kind in tables: reads, programs, copies, erases.
-    #[inline]
-    pub(crate) fn number(self) -> usize {
-        match self {
-            OpKind::Read { .. } => 0,
-            OpKind::Program { .. } => 1,
-            OpKind::Copy { .. } => 2,
-            OpKind::Erase { .. } => 3,
-        }
-    }
-}
-
 /// Purpose of a flash operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {

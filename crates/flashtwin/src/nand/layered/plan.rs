@@ -94,6 +94,17 @@ impl Lane {
     }
 }
 
+/// Returns the position of a kind in [`Costs::of_kind`]: reads, programs, copies, erases.
+#[inline]
+fn number_of(kind: OpKind) -> usize {
+    match kind {
+        OpKind::Read { .. } => 0,
+        OpKind::Program { .. } => 1,
+        OpKind::Copy { .. } => 2,
+        OpKind::Erase { .. } => 3,
+    }
+}
+
 /// Latency of an operation.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cost {
@@ -108,7 +119,7 @@ struct Cost {
 /// Latency of each kind of operation.
 #[derive(Clone, Debug)]
 pub(super) struct Costs {
-    /// Latency of each kind, by [`OpKind::number`].
+    /// Latency of each kind, by [`number_of`].
     of_kind: [Cost; 4],
     /// Whether the pages of all types take equally long.
     is_uniform: bool,
@@ -195,7 +206,7 @@ impl Costs {
     /// array time of the operations.
     #[inline(always)]
     fn append(&self, ops: &[FlashOp], lane: &mut Lane) -> (Time, Time) {
-        let (cost, count) = (&self.of_kind[ops[0].kind.number()], ops.len() as u64);
+        let (cost, count) = (&self.of_kind[number_of(ops[0].kind)], ops.len() as u64);
         let transfer = cost.transfer * count;
         let array = match self.is_uniform {
             true => cost.array * count,
