@@ -584,6 +584,18 @@ def test_an_interrupted_fit_writes_the_best_device(fitted, capsys, monkeypatch):
     assert flashtwin.device(folder / "part.toml").name == "part"
 
 
+def test_a_fit_passes_over_invalid_devices(fitted):
+    table, device, _ = fitted
+    # Some depths that the search tries are above the limit of 65 535.
+    found = fit_times.fit_times(device, [table], drive="a0", set=DEEP, rows="*/12", evaluations=12)
+    assert 16_000 < found.values["buffer.background_depth"][0] <= 65_535
+    assert found.cost <= found.start_cost
+
+
+#: A limit on write-backs in flight of which the search tries multiples that are not valid.
+DEEP = {"buffer.evict": "background", "buffer.background_depth": 65_000}
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

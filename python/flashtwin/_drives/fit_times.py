@@ -62,6 +62,8 @@ PARAMETERS: dict[str, tuple[float, bool]] = {
 }
 #: Largest relative difference between the fits of several seeds if a value is called identified.
 AGREEMENT = 0.10
+#: Cost of a device that is not valid, such as one whose pauses are longer than their distance.
+_INVALID = 1e3
 #: Standard deviation of the first factors, as a share of the logarithm of the largest factor.
 _SIGMA = 0.25
 
@@ -183,7 +185,7 @@ def fit_times(
     keys = tuple(dict.fromkeys(row.name.partition("/")[0] for row in chosen))
     fitted = tuple(f"{row.name}:*" for row in chosen)
     return FittedTimes(
-        read_device(device, {**(set or {}), **_overrides(values)}),
+        _with_values(spec, values),
         best.start_cost,
         best.cost,
         values,
@@ -325,21 +327,29 @@ class _Search:
         """Return the costs of points; None after Ctrl-C."""
         if self._written is None:
             self._written = written(self._spec, self._seed, _core.Control())
-        tasks = list(self._tasks(points))
+        specs = [self._spec_at(point) for point in points]
+        tasks = [task for spec in specs if spec is not None for task in self._tasks(spec)]
         found, self.interrupted = run_all(tasks, self._threads, None)
         if self.interrupted:
             return None
-        n = len(self._rows)
-        figures = [each for each in found if isinstance(each, Mapping)]
-        return [cost(self._rows, figures[i * n : (i + 1) * n]) for i in range(len(points))]
+        figures = iter([each for each in found if isinstance(each, Mapping)])
+        return [
+            _INVALID if spec is None else cost(self._rows, [next(figures) for _ in self._rows])
+            for spec in specs
+        ]
 
-    def _tasks(self, points: Sequence[Sequence[float]]) -> Iterator[Task]:
-        """Return one task for each point and row. Times do not change the state in which loads begin."""
-        for point in points:
-            spec = read_device_text(self._spec, self.values(point))
-            timed = Timed(spec, self._seed, LENGTHS, self._written)
-            for row in self._rows:
-                yield Task(row.name, partial(_figures, timed, row))
+    def _spec_at(self, point: Sequence[float]) -> Spec | None:
+        """Return the device of a point; None if its values are not permitted together."""
+        try:
+            return _with_values(self._spec, self.values(point))
+        except FlashtwinError:
+            return None
+
+    def _tasks(self, spec: Spec) -> Iterator[Task]:
+        """Return one task for each row. Times do not change the state in which loads begin."""
+        timed = Timed(spec, self._seed, LENGTHS, self._written)
+        for row in self._rows:
+            yield Task(row.name, partial(_figures, timed, row))
 
 
 def _figures(timed: Timed, row: Row, control: _core.Control) -> Mapping[str, Modelled]:
@@ -359,7 +369,7 @@ def _overrides(values: Mapping[str, Sequence[float]]) -> dict[str, Value]:
     return found
 
 
-def read_device_text(spec: Spec, values: Mapping[str, Sequence[float]]) -> Spec:
+def _with_values(spec: Spec, values: Mapping[str, Sequence[float]]) -> Spec:
     """Return the device with other values."""
     settings = [(key, as_toml(value)) for key, value in _overrides(values).items()]
     return Spec.parse(spec.to_toml(), spec.name, settings)
