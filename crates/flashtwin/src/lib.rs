@@ -29,6 +29,7 @@ mod divide;
 mod events;
 pub mod ftl;
 mod gc;
+mod joined;
 mod list;
 mod memory;
 pub mod metrics;

@@ -96,7 +96,7 @@ impl Nand {
         match self.placed() {
             Placed::Map(map) => map.prefetch_old_copy(lpn),
             Placed::Units(units) => units.map.device.prefetch_old_copy(lpn),
-            Placed::Layers(_) => {}
+            Placed::Layers(layers) => layers.prefetch_old_copy(lpn),
         }
     }
 
@@ -109,7 +109,10 @@ impl Nand {
                 map.prefetch(later);
                 map.prefetch_old_copy(next);
             }
-            Placed::Layers(layers) => layers.prefetch(later),
+            Placed::Layers(layers) => {
+                layers.prefetch(later);
+                layers.prefetch_old_copy(next);
+            }
             Placed::Units(units) => {
                 units.map.device.prefetch(later);
                 units.map.device.prefetch_old_copy(next);

@@ -229,6 +229,16 @@ impl ChipLists {
         self.classes[place.class()].ends[place.list as usize].0
     }
 
+    /// Returns the least recent page of a list; `None` if the list is empty, or if pages of this place are on no list.
+    #[inline]
+    pub fn oldest(&self, place: Place) -> Option<PageId> {
+        if !self.is_linked(place) {
+            return None;
+        }
+        let (_, oldest) = self.classes[place.class()].ends[place.list as usize];
+        (oldest != NONE).then_some(PageId(oldest))
+    }
+
     /// Links a page that has an age at the most recent end of its list.
     #[inline(always)]
     pub fn link_newest(&mut self, page: PageId, place: Place, ages: &Ages) {

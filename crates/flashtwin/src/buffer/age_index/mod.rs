@@ -91,6 +91,8 @@ pub(super) struct AgeIndex<const N: usize> {
     /// Whether the class has a set of ages.
     is_by_age: [bool; N],
     lists: ChipLists,
+    /// The page that became the least recent one of its list at the last eviction.
+    upcoming: Option<PageId>,
 }
 
 impl<const N: usize> AgeIndex<N> {
@@ -100,6 +102,7 @@ impl<const N: usize> AgeIndex<N> {
             ages: Ages::new(pages, N),
             is_by_age: [true; N],
             lists: ChipLists::new(chips, &listed),
+            upcoming: None,
         }
     }
 
@@ -148,6 +151,22 @@ impl<const N: usize> AgeIndex<N> {
         let place = self.lists.place(page);
         self.leave(page, place);
         place
+    }
+
+    /// Removes a victim and returns the place that it had. The next page of its list is then
+    /// [upcoming](AgeIndex::upcoming).
+    #[inline]
+    pub fn evict(&mut self, page: PageId) -> Place {
+        let place = self.remove(page);
+        self.upcoming = self.lists.oldest(place);
+        place
+    }
+
+    /// Returns the page that became the least recent one of its list at the last eviction. It will be evicted when its
+    /// chip is chosen next, so its data can be prefetched now.
+    #[inline]
+    pub fn upcoming(&self) -> Option<PageId> {
+        self.upcoming
     }
 
     /// Removes a page from its place.

@@ -22,7 +22,7 @@ use crate::buffer::age_index::{AgeIndex, Shelf};
 use crate::buffer::balance::Balance;
 use crate::buffer::cost_order::{CostOrder, QueueTimes};
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make};
-use crate::buffer::policy::{page_text, Access, DeviceView, Eviction, Policy, Skip};
+use crate::buffer::policy::{page_text, Access, DeviceView, Eviction, Policy, Prefetch, Skip};
 use crate::buffer::{PageId, Setup};
 use crate::chips::find_from;
 use crate::component::{parameters, source, Kind, Pages, Provenance};
@@ -533,7 +533,7 @@ impl Policy for Coop {
         out.skipped |=
             skip != Skip::Nothing && self.choose(device, Skip::Nothing, lists, &mut 0) != found;
         let Some(page) = found else { return false };
-        let class = self.order.remove(page).class();
+        let class = self.order.evict(page).class();
         self.count(class, false);
         let in_t2 = class / CLASSES == T2;
         self.balance.remember(device.lpn(page), in_t2, t1, from);
@@ -619,5 +619,12 @@ impl Policy for Coop {
 
     fn reset_counters(&mut self) {
         self.written_ahead = 0;
+    }
+}
+
+impl Prefetch for Coop {
+    #[inline(always)]
+    fn prefetch_victims(&self) -> [Option<PageId>; 3] {
+        [None, None, self.order.upcoming()]
     }
 }

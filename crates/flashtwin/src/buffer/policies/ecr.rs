@@ -15,7 +15,7 @@
 use crate::buffer::age_index::{AgeIndex, Shelf};
 use crate::buffer::cost_order::{CostOrder, QueueTimes};
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make, ECR};
-use crate::buffer::policy::{page_text, Access, DeviceView, Eviction, Policy, Skip};
+use crate::buffer::policy::{page_text, Access, DeviceView, Eviction, Policy, Prefetch, Skip};
 use crate::buffer::{PageId, Setup};
 use crate::component::{parameters, words, Kind};
 use crate::component::{source, Provenance};
@@ -396,7 +396,7 @@ impl Policy for Ecr {
             let next = self.order.chip(page).map(|chip| chip.0 as usize + 1);
             self.first = next.unwrap_or(0);
         }
-        self.order.remove(page);
+        self.order.evict(page);
         out.victims.push(page);
         true
     }
@@ -427,5 +427,12 @@ impl Policy for Ecr {
             }
         }
         lists.join(" ")
+    }
+}
+
+impl Prefetch for Ecr {
+    #[inline(always)]
+    fn prefetch_victims(&self) -> [Option<PageId>; 3] {
+        [None, None, self.order.upcoming()]
     }
 }

@@ -17,10 +17,10 @@ macro_rules! policies {
             bpac::Bpac
             cbm::Cbm
             req_block::ReqBlock + Prefetch
-            ecr::Ecr
+            ecr::Ecr + Prefetch
             co_active::CoActive
             cda_gc::CdaGc + Prefetch
-            coop::Coop
+            coop::Coop + Prefetch
             fifo::Fifo + Prefetch
             clock::Clock + Prefetch
             clock_pro::ClockPro

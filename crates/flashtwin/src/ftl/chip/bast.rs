@@ -14,6 +14,7 @@ use super::store::{Store, NONE};
 use super::{ChipFtl, Counters, FlashOp, NoSpace, Outlook, Why};
 use crate::component::Kind;
 use crate::ftl::StateError;
+use crate::joined::Movable;
 use crate::list::List;
 use crate::units::PageId;
 
@@ -241,10 +242,21 @@ impl Bast {
 }
 
 impl Bast {
+    /// Returns the large tables.
+    pub(super) fn tables(&mut self) -> impl Iterator<Item = &mut dyn Movable> {
+        self.blocks.tables()
+    }
+
     /// Prefetches the first data that an access to the page reads.
     #[inline]
     pub(super) fn prefetch(&self, page: u32) {
         self.blocks.prefetch(page);
+    }
+
+    /// Prefetches the data that a write of the page reads after those of `prefetch`.
+    #[inline]
+    pub(super) fn prefetch_old_copy(&self, page: u32) {
+        self.blocks.prefetch_old_copy(page);
     }
 
     /// Returns how many pages the host can write, and how many logs it can fill, before the next merge.

@@ -12,6 +12,7 @@ use super::store::{Store, NONE};
 use super::{Counters, FlashOp, NoSpace, Why};
 use crate::ftl::state::{read_u32, write_u32};
 use crate::ftl::StateError;
+use crate::joined::{JoinedTable, Movable};
 use crate::memory::prefetch;
 
 /// Data blocks, and the location of each page.
@@ -20,7 +21,7 @@ pub(super) struct Blocks {
     pub store: Store,
     pub counters: Counters,
     /// Physical page of each logical page.
-    map: Vec<u32>,
+    map: JoinedTable<u32>,
     /// Data block of each logical block.
     data: Vec<u32>,
 }
@@ -30,9 +31,15 @@ impl Blocks {
         Blocks {
             store: Store::new(setup.blocks, setup.pages_per_block),
             counters: Counters::default(),
-            map: vec![NONE; setup.logical_pages as usize],
+            map: JoinedTable::new(NONE, setup.logical_pages as usize),
             data: vec![NONE; setup.logical_blocks() as usize],
         }
+    }
+
+    /// Returns the large tables.
+    pub fn tables(&mut self) -> impl Iterator<Item = &mut dyn Movable> {
+        let map: &mut dyn Movable = &mut self.map;
+        self.store.tables().chain([map])
     }
 
     pub fn fill(&mut self) {
@@ -64,10 +71,20 @@ impl Blocks {
         (ppn != NONE).then_some(ppn)
     }
 
-    /// Prefetches the location of a page.
+    /// Prefetches the location of a page, and the data block of its logical block.
     #[inline]
     pub fn prefetch(&self, page: u32) {
         prefetch(&self.map, page as usize);
+        prefetch(&self.data, self.split(page).0 as usize);
+    }
+
+    /// Prefetches the state of the page's copy on flash, and of its place in the data block.
+    #[inline]
+    pub fn prefetch_old_copy(&self, page: u32) {
+        self.store.prefetch(self.map[page as usize]);
+        if let Some(ppn) = self.in_place(page) {
+            self.store.prefetch_page(ppn);
+        }
     }
 
     pub fn read(&self, page: u32, ops: &mut Vec<FlashOp>) {

@@ -12,12 +12,12 @@ use super::cached_map::CachedMap;
 use super::catalog::{Entry, Example, Provenance, Source};
 use super::saved::{read_bits, read_numbers, write_bits, wrong, Roles};
 use super::setup::{own, share, Chip, Own, Setup};
-use super::store::{Store, NONE};
+use super::store::{Store, NONE, PREFETCHED};
 use super::{ChipFtl, Counters, FlashOp, NoSpace, Outlook, Why};
 use crate::component::Kind;
 use crate::ftl::state::write_u32;
 use crate::ftl::StateError;
-use crate::memory::prefetch;
+use crate::joined::Movable;
 
 own! {
     /// Parameters of DFTL.
@@ -172,11 +172,8 @@ pub(super) struct Frontier {
 pub struct Dftl {
     pub(super) store: Store,
     pub(super) cache: CachedMap,
-    /// Contents of the translation pages on flash: the physical page of each logical page.
-    pub(super) stored: Vec<u32>,
     /// The global translation directory (GTD): physical page of each translation page.
     directory: Vec<u32>,
-    entries_per_page: u32,
     batching: bool,
     pub(super) data: Frontier,
     translation: Frontier,
@@ -206,9 +203,7 @@ impl Dftl {
         Dftl {
             store: Store::new(setup.blocks, n),
             cache: CachedMap::new(setup, own),
-            stored: vec![NONE; setup.logical_pages as usize],
             directory: vec![NONE; translation_pages as usize],
-            entries_per_page: own.entries_per_translation_page,
             batching: own.batching,
             data: frontier,
             translation: frontier,
@@ -241,7 +236,7 @@ impl Dftl {
     }
 
     pub(super) fn load(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
-        let logical_pages = self.stored.len() as u32;
+        let logical_pages = self.cache.logical_pages();
         let tags_end = logical_pages + self.directory.len() as u32;
         self.store.load(tags_end, input)?;
         read_bits(input, &mut self.is_translation)?;
@@ -274,22 +269,16 @@ impl Dftl {
         }
         for (tag, ppn) in self.store.live_pages() {
             let which = tag.checked_sub(logical_pages);
-            let place = match which {
-                Some(which) => &mut self.directory[which as usize],
-                None => &mut self.stored[tag as usize],
+            let before = match which {
+                Some(which) => std::mem::replace(&mut self.directory[which as usize], ppn),
+                None => self.cache.set_location(tag, ppn),
             };
             let is_right = self.is_translation[(ppn / n) as usize] == which.is_some();
-            if !is_right || std::mem::replace(place, ppn) != NONE {
+            if !is_right || before != NONE {
                 return wrong("a page is twice on flash, or in a block of the other kind");
             }
         }
-        self.cache.load(&self.stored, input)?;
-        // For a dirty entry, the state has only the new location of its page, not the location in the flash copy of
-        // the map.
-        for entry in self.cache.iter().filter(|entry| entry.is_dirty) {
-            self.stored[entry.page as usize] = NONE;
-        }
-        Ok(())
+        self.cache.load(input)
     }
 
     /// Returns the next page to write for data or for a translation page. If the open block is full, opens another
@@ -344,6 +333,7 @@ impl Dftl {
         let Some(victim) = victim.filter(|_| free > 0) else {
             return false;
         };
+        self.store.prefetch_block(victim);
         self.counters.gc_runs += 1;
         if self.is_translation[victim as usize] {
             self.collect_translation(victim, ops);
@@ -360,7 +350,7 @@ impl Dftl {
             if let Some(tag) = self.store.tag(from) {
                 let to = self.place(true);
                 self.store.copy(from, to, Why::Gc, ops);
-                self.directory[tag as usize - self.stored.len()] = to;
+                self.directory[(tag - self.cache.logical_pages()) as usize] = to;
             }
         }
         self.translation.blocks -= 1;
@@ -368,44 +358,44 @@ impl Dftl {
 
     fn collect_data(&mut self, victim: u32, ops: &mut Vec<FlashOp>) {
         self.affected.clear();
-        for offset in 0..self.store.pages_per_block() {
-            let from = self.store.ppn(victim, offset);
+        let (first, end) = (self.store.ppn(victim, 0), self.store.ppn(victim + 1, 0));
+        let ahead = PREFETCHED as u32;
+        (first..end.min(first + ahead)).for_each(|ppn| self.prefetch_page_at(ppn));
+        for from in first..end {
+            if from + ahead < end {
+                self.prefetch_page_at(from + ahead);
+            }
             let Some(page) = self.store.tag(from) else {
                 continue;
             };
             let to = self.place(false);
             self.store.copy(from, to, Why::Gc, ops);
-            if self.cache.change(page, to).is_some() {
+            let (_, is_cached) = self.cache.change(page, to);
+            if is_cached {
                 continue;
             }
-            self.stored[page as usize] = to;
-            let noted = &mut self.noted[(page / self.entries_per_page) as usize];
+            let which = self.cache.translation_page(page);
+            let noted = &mut self.noted[which as usize];
             if *noted != self.counters.gc_runs {
                 *noted = self.counters.gc_runs;
-                self.affected.push(page / self.entries_per_page);
+                self.affected.push(which);
             }
         }
         for i in 0..self.affected.len() {
             let which = self.affected[i];
             if self.batching {
-                self.clean_all(which);
+                self.cache.clean_all(which);
             }
             self.write_translation(which, Why::GcMap, ops);
         }
         self.data.blocks -= 1;
     }
 
-    /// Copies a dirty entry into the translation page that is about to be written, and marks the entry clean.
-    fn clean(&mut self, page: u32) {
-        if let Some(ppn) = self.cache.clean(page) {
-            self.stored[page as usize] = ppn;
-        }
-    }
-
-    /// Copies all dirty entries of a translation page into it, and marks them clean.
-    fn clean_all(&mut self, which: u32) {
-        while let Some((page, ppn)) = self.cache.clean_one(which) {
-            self.stored[page as usize] = ppn;
+    /// Prefetches the map entry of the data page at `ppn`.
+    #[inline]
+    fn prefetch_page_at(&self, ppn: u32) {
+        if let Some(page) = self.store.tag(ppn) {
+            self.cache.prefetch(page);
         }
     }
 
@@ -417,7 +407,7 @@ impl Dftl {
             self.store.drop_page(old);
         }
         let to = self.place(true);
-        let tag = self.stored.len() as u32 + which;
+        let tag = self.cache.logical_pages() + which;
         self.store.program(to, tag, why, ops);
         self.directory[which as usize] = to;
     }
@@ -425,51 +415,62 @@ impl Dftl {
     /// Looks up a page's entry and caches it. Returns `false` if it cannot be cached: the victim is dirty, and there
     /// is no room to write it back.
     fn resolve(&mut self, page: u32, ops: &mut Vec<FlashOp>) -> bool {
-        if self.cache.get(page).is_some() {
+        if self.cache.is_cached(page) {
             self.counters.map_hits += 1;
             self.cache.renew(page);
             return true;
         }
         self.counters.map_misses += 1;
-        let is_dirty = |cache: &CachedMap| cache.victim().is_some_and(|victim| victim.is_dirty);
-        let can_cache = !is_dirty(&self.cache) || self.make_room(ops);
+        let dirty = |cache: &CachedMap| cache.victim().filter(|&victim| cache.is_dirty(victim));
+        let can_cache = dirty(&self.cache).is_none() || self.make_room(ops);
         if can_cache {
             // The collections of `make_room` may have cleaned the victim.
-            if let Some(victim) = self.cache.victim().filter(|victim| victim.is_dirty) {
-                let victim = victim.page;
-                let which = victim / self.entries_per_page;
+            if let Some(victim) = dirty(&self.cache) {
+                let which = self.cache.translation_page(victim);
                 if self.batching {
-                    self.clean_all(which);
+                    self.cache.clean_all(which);
                 } else {
-                    self.clean(victim);
+                    self.cache.clean(victim);
                 }
                 self.write_translation(which, Why::Map, ops);
             }
         }
-        let at = self.directory[(page / self.entries_per_page) as usize];
+        let at = self.directory[self.cache.translation_page(page) as usize];
         if at != NONE {
             self.store.read(at, Why::Map, ops);
         }
         if can_cache {
-            self.cache.insert(page, self.stored[page as usize]);
+            self.cache.insert(page);
         }
         can_cache
     }
 
     /// Changes the location in a page's cached entry, and invalidates the old location.
     fn remap(&mut self, page: u32, ppn: u32) {
-        if let Some(old) = self.cache.change(page, ppn).filter(|&old| old != NONE) {
+        let (old, is_cached) = self.cache.change(page, ppn);
+        debug_assert!(is_cached, "page {page} is written without its map entry");
+        if old != NONE {
             self.store.drop_page(old);
         }
     }
 }
 
 impl Dftl {
+    /// Returns the large tables.
+    pub(super) fn tables(&mut self) -> impl Iterator<Item = &mut dyn Movable> {
+        self.store.tables().chain(self.cache.tables())
+    }
+
     /// Prefetches the first data that an access to the page reads.
     #[inline]
     pub(super) fn prefetch(&self, page: u32) {
         self.cache.prefetch(page);
-        prefetch(&self.stored, page as usize);
+    }
+
+    /// Prefetches the state of the page's copy on flash.
+    #[inline]
+    pub(super) fn prefetch_old_copy(&self, page: u32) {
+        self.store.prefetch(self.cache.location(page));
     }
 
     /// Returns how many pages and blocks can be written before the next collection.
@@ -496,14 +497,14 @@ impl Dftl {
 
 impl ChipFtl for Dftl {
     fn fill(&mut self) {
-        for page in 0..self.stored.len() as u32 {
+        for page in 0..self.cache.logical_pages() {
             let ppn = self.place(false);
             self.store.set(ppn, page);
-            self.stored[page as usize] = ppn;
+            self.cache.set_location(page, ppn);
         }
         for which in 0..self.directory.len() as u32 {
             let ppn = self.place(true);
-            self.store.set(ppn, self.stored.len() as u32 + which);
+            self.store.set(ppn, self.cache.logical_pages() + which);
             self.directory[which as usize] = ppn;
         }
     }
@@ -535,36 +536,31 @@ impl ChipFtl for Dftl {
         for which in 0..self.directory.len() as u32 {
             // The collections of `make_room` may have cleaned the entries.
             if self.cache.has_dirty(which) && self.make_room(ops) && self.cache.has_dirty(which) {
-                self.clean_all(which);
+                self.cache.clean_all(which);
                 self.write_translation(which, Why::Map, ops);
             }
         }
     }
 
     fn lookup(&self, page: u32) -> Option<u32> {
-        let cached = self.cache.get(page).map(|entry| entry.ppn);
-        let ppn = cached.unwrap_or(self.stored[page as usize]);
+        let ppn = self.cache.location(page);
         (ppn != NONE).then_some(ppn)
     }
 
     fn check(&self) -> Result<(), String> {
-        let pages = 0..self.stored.len() as u32;
-        let data = pages.filter_map(|page| Some((page, self.lookup(page)?)));
+        let pages = 0..self.cache.logical_pages();
+        let data = pages.clone();
+        let data = data.filter_map(|page| Some((page, self.lookup(page)?)));
         let directory = self.directory.iter().enumerate();
         let directory = directory.filter(|(_, &ppn)| ppn != NONE);
-        let first = self.stored.len() as u32;
+        let first = self.cache.logical_pages();
         let translation = directory.map(|(which, &ppn)| (first + which as u32, ppn));
         self.store.check(data.chain(translation))?;
-        for entry in self.cache.iter().filter(|entry| !entry.is_dirty) {
-            if entry.ppn != self.stored[entry.page as usize] {
-                return Err(format!(
-                    "the entry of page {} is clean and newer",
-                    entry.page
-                ));
-            }
-        }
-        for (page, &ppn) in self.stored.iter().enumerate() {
-            if ppn != NONE && self.directory[page / self.entries_per_page as usize] == NONE {
+        self.cache.check()?;
+        for page in pages {
+            let which = self.cache.translation_page(page);
+            let is_on_flash = self.directory[which as usize] != NONE;
+            if self.lookup(page).is_some() && !self.cache.is_dirty(page) && !is_on_flash {
                 return Err(format!("page {page} is mapped on a page never written"));
             }
         }

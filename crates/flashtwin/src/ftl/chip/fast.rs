@@ -15,6 +15,7 @@ use super::store::Store;
 use super::{ChipFtl, Counters, FlashOp, NoSpace, Outlook, Why};
 use crate::component::Kind;
 use crate::ftl::StateError;
+use crate::joined::Movable;
 
 own! {
     /// Parameters of FAST.
@@ -132,10 +133,21 @@ impl Fast {
 }
 
 impl Fast {
+    /// Returns the large tables.
+    pub(super) fn tables(&mut self) -> impl Iterator<Item = &mut dyn Movable> {
+        self.blocks.tables()
+    }
+
     /// Prefetches the first data that an access to the page reads.
     #[inline]
     pub(super) fn prefetch(&self, page: u32) {
         self.blocks.prefetch(page);
+    }
+
+    /// Prefetches the data that a write of the page reads after those of `prefetch`.
+    #[inline]
+    pub(super) fn prefetch_old_copy(&self, page: u32) {
+        self.blocks.prefetch_old_copy(page);
     }
 
     /// Returns how many pages and log blocks the host can write before the next merge.

@@ -3,6 +3,7 @@
 
 use super::store::Store;
 use super::{dispatch, each, layers, ChipFtl, Ftl};
+use crate::joined::join;
 
 /// Numbers of pages and blocks that can be written before a chip must collect or merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,10 +63,26 @@ impl Ftl {
         self.store().skipped()
     }
 
+    /// Moves the large tables of several chips into one allocation ([`crate::joined`]).
+    pub(crate) fn join(ftls: &mut [Ftl]) {
+        let mut tables = Vec::new();
+        for ftl in ftls {
+            each!(ftl, ftl => tables.extend(ftl.tables()));
+        }
+        join(&mut tables);
+    }
+
     /// Prefetches the first data that an access to the page reads.
     #[inline]
     pub(crate) fn prefetch(&self, page: u32) {
         each!(self, ftl => ftl.prefetch(page));
+    }
+
+    /// Prefetches the state of the page's copy on flash. The data of [`Ftl::prefetch`] must be in the processor's
+    /// cache.
+    #[inline]
+    pub(crate) fn prefetch_old_copy(&self, page: u32) {
+        each!(self, ftl => ftl.prefetch_old_copy(page));
     }
 
     /// Returns the number of logical pages with a copy on flash. Looks up every page, which is slow.

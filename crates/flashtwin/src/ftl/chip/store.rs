@@ -8,6 +8,8 @@ use super::saved::{read_list, write_list, wrong};
 use super::{FlashOp, OpKind, Why};
 use crate::ftl::state::{check_erases, read_u32, write_u32};
 use crate::ftl::StateError;
+use crate::joined::{JoinedTable, Movable};
+use crate::memory::prefetch;
 
 /// Means "no page" or "no block".
 pub(super) const NONE: u32 = u32::MAX;
@@ -21,6 +23,9 @@ const STALE: u32 = u32::MAX - 1;
 /// Flag in the tally of a block that may not be collected because it is free or still being written.
 const OPEN: u16 = 1 << 15;
 
+/// Number of pages by which prefetches precede the copies of a merge or of a collection.
+pub(super) const PREFETCHED: usize = 8;
+
 /// Number of blocks that share an entry of [`Store::least`].
 const STRIP: usize = 64;
 
@@ -33,7 +38,7 @@ pub(super) struct Store {
     pages_per_block: u32,
     /// Tag of each page: the page's contents, or [`ERASED`] or [`STALE`]. The contents of a data page are its logical
     /// page.
-    tags: Vec<u32>,
+    tags: JoinedTable<u32>,
     /// Number of live pages of each block, with the flag [`OPEN`].
     tallies: Vec<u16>,
     /// Least tally of each strip of blocks. It is below [`OPEN`] only if a block of the strip is sealed.
@@ -50,13 +55,18 @@ impl Store {
     pub fn new(blocks: u32, pages_per_block: u32) -> Store {
         Store {
             pages_per_block,
-            tags: vec![ERASED; blocks as usize * pages_per_block as usize],
+            tags: JoinedTable::new(ERASED, blocks as usize * pages_per_block as usize),
             tallies: vec![OPEN; blocks as usize],
             least: vec![OPEN; (blocks as usize).div_ceil(STRIP)],
             free: (0..blocks).collect(),
             erases: vec![0; blocks as usize],
             skipped: 0,
         }
+    }
+
+    /// Returns the large tables.
+    pub fn tables(&mut self) -> impl Iterator<Item = &mut dyn Movable> {
+        std::iter::once(&mut self.tags as &mut dyn Movable)
     }
 
     pub fn erases(&self) -> &[u32] {
@@ -108,7 +118,7 @@ impl Store {
 
     /// Returns all live pages with their contents.
     pub fn live_pages(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        let pages = (0u32..).zip(&self.tags);
+        let pages = (0u32..).zip(&*self.tags);
         pages.filter_map(|(ppn, &tag)| (tag < STALE).then_some((tag, ppn)))
     }
 
@@ -228,7 +238,11 @@ impl Store {
     /// page, or [`NONE`] for a page without contents, whose new place stays erased.
     pub fn copy_each(&mut self, places: &mut [u32], to: u32, why: Why, ops: &mut Vec<FlashOp>) {
         let mut copied = 0;
-        for (place, to) in places.iter_mut().zip(to..) {
+        for i in 0..places.len() {
+            if let Some(&later) = places.get(i + PREFETCHED) {
+                self.prefetch_page(later);
+            }
+            let (place, to) = (&mut places[i], to + i as u32);
             if *place != NONE {
                 let from = std::mem::replace(place, to);
                 let tag = self.drop_page(from);
@@ -295,6 +309,26 @@ impl Store {
             *least = (*least).min(*tally);
         }
         std::mem::replace(&mut self.tags[ppn as usize], STALE)
+    }
+
+    /// Prefetches the data that [`Store::drop_page`] changes.
+    #[inline]
+    pub fn prefetch(&self, ppn: u32) {
+        prefetch(&self.tallies, (ppn / self.pages_per_block) as usize);
+        self.prefetch_page(ppn);
+    }
+
+    /// Prefetches the contents of all pages of a block.
+    #[inline]
+    pub fn prefetch_block(&self, block: u32) {
+        let lines = (self.ppn(block, 0)..self.ppn(block + 1, 0)).step_by(64 / size_of::<u32>());
+        lines.for_each(|ppn| self.prefetch_page(ppn));
+    }
+
+    /// Prefetches the contents of a page.
+    #[inline]
+    pub fn prefetch_page(&self, ppn: u32) {
+        prefetch(&self.tags, ppn as usize);
     }
 
     /// Checks that the live pages are exactly `places`, each with its contents. Also checks the tallies and the free

@@ -91,8 +91,10 @@ impl Layered {
             false => spec.geometry.channels as usize,
         };
         let stride = spec.ftl.stride_pages;
+        let mut ftls = vec![ftl; chips];
+        Ftl::join(&mut ftls);
         Layered {
-            ftls: vec![ftl; chips],
+            ftls,
             setup,
             chips: vec![Chip::default(); chips],
             stats: FlashStats::default(),
@@ -302,6 +304,13 @@ impl Layered {
     pub fn prefetch(&self, lpn: Lpn) {
         let (chip, page) = self.pages.split(lpn);
         self.ftls[chip].prefetch(page);
+    }
+
+    /// Prefetches the state of the page's copy on flash.
+    #[inline]
+    pub fn prefetch_old_copy(&self, lpn: Lpn) {
+        let (chip, page) = self.pages.split(lpn);
+        self.ftls[chip].prefetch_old_copy(page);
     }
 
     /// Returns ECR's chip queue complete time (ECR section 3, Eqs 1-4). How many pages a collection or merge moves is

@@ -3,6 +3,9 @@
 use super::*;
 use crate::spec::AllocationPool;
 
+/// Shortest queue whose operations are prefetched again before they start.
+const LONG_QUEUE: usize = 8;
+
 /// A chip, and the parts of the back end that serve it. The operation to start is built in place in `service.next`, so
 /// that it is copied only once.
 pub(super) struct Serving<'a> {
@@ -147,7 +150,20 @@ impl Serving<'_> {
         };
         self.service.next.done.op = *op;
         self.chip.queue.pop_front();
+        self.look_ahead();
         true
+    }
+
+    /// Prefetches data for the two operations that wait longest. An operation needs the map entry of its page, and then
+    /// the block with the old copy. Both loads were already started when the page was chosen for eviction, but in a
+    /// long queue the processor's cache has dropped the data since.
+    #[inline(always)]
+    fn look_ahead(&mut self) {
+        let queue = &self.chip.queue;
+        if queue.len() >= LONG_QUEUE {
+            self.ftl.prefetch_old_copy(queue[0].lpn);
+            self.ftl.prefetch(queue[1].lpn);
+        }
     }
 
     /// Starts a single operation; returns its end, and the plane of a write.
