@@ -1,5 +1,5 @@
-//! The cached mapping table (CMT) of DFTL: some entries of the page map, each with a dirty bit, in segmented LRU
-//! order.
+//! The cached mapping table (CMT) of DFTL. It caches some entries of the page map, each with a dirty bit, and evicts
+//! them in segmented LRU order.
 
 use std::io::{self, Read, Write};
 
@@ -20,7 +20,7 @@ pub(super) struct Entry {
     pub page: u32,
     /// Physical page of the entry, or [`NONE`].
     pub ppn: u32,
-    /// Whether the entry is newer than the translation page on flash.
+    /// Whether the entry differs from the translation page on flash, because the page was written, trimmed or moved.
     pub is_dirty: bool,
     is_protected: bool,
     /// Neighbours in the list of dirty entries of the same translation page; unused if the entry is clean.
@@ -28,9 +28,9 @@ pub(super) struct Entry {
     older: u32,
 }
 
-/// The cache. A new entry is on probation. A hit makes an entry protected. If there is no room for another protected
-/// entry, the oldest protected entry returns to probation. If there is no room for any protected entry, the order is
-/// LRU.
+/// The cache, a segmented LRU. A new entry is in the probationary segment. A hit moves an entry to the protected
+/// segment. If this segment is then too large, its least recent entry returns to the probationary segment. If the
+/// protected segment has size 0, the order is plain LRU.
 #[derive(Clone, Debug)]
 pub(super) struct CachedMap {
     entries: Vec<Entry>,
@@ -40,7 +40,7 @@ pub(super) struct CachedMap {
     place_of: Vec<u32>,
     probation: List,
     protected: List,
-    /// For each translation page, its entry that became dirty most recently.
+    /// For each translation page, the newest of its dirty entries.
     dirty: Vec<u32>,
     by_translation_page: Divider,
 }
@@ -96,8 +96,8 @@ impl CachedMap {
         self.dirty[which as usize] != NONE
     }
 
-    /// Marks a page's entry clean, because the caller writes it to flash. If the entry was dirty, returns the page's
-    /// location.
+    /// Marks the cached entry of a page clean, because the caller writes it to flash. Returns the location of the
+    /// page if the entry was dirty, otherwise `None`.
     pub fn clean(&mut self, page: u32) -> Option<u32> {
         let place = self.place_of[page as usize] as usize;
         let entry = self.entries.get_mut(place).filter(|entry| entry.is_dirty)?;
@@ -115,8 +115,8 @@ impl CachedMap {
         Some(ppn)
     }
 
-    /// Marks one dirty entry of a translation page clean, and returns its page and location. `None` if no entry is
-    /// dirty.
+    /// Marks one dirty entry of a translation page clean, and returns its logical page and location. `None` if no
+    /// entry of the translation page is dirty.
     pub fn clean_one(&mut self, which: u32) -> Option<(u32, u32)> {
         let newest = self.dirty[which as usize];
         let page = self.entries.get(newest as usize)?.page;
@@ -161,7 +161,7 @@ impl CachedMap {
         }
     }
 
-    /// Caches a page with a clean entry. If the cache is full, the entry replaces the victim.
+    /// Adds a clean entry for a page. If the cache is full, the entry replaces the victim.
     pub fn insert(&mut self, page: u32, ppn: u32) {
         let entry = Entry {
             page,
@@ -191,8 +191,8 @@ impl CachedMap {
         self.probation.push_newest(PageId(place));
     }
 
-    /// Writes the cached pages with their dirty bits. Protected pages are first, then those on probation, each oldest
-    /// first.
+    /// Writes the cached logical pages with their dirty bits: first the protected segment, then the probationary one,
+    /// each with the least recent entry first.
     pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
         for list in [&self.protected, &self.probation] {
             let entries = list.iter_oldest_first();
@@ -205,7 +205,7 @@ impl CachedMap {
         Ok(())
     }
 
-    /// Reads cached pages into an empty cache; `places` has the location of each page.
+    /// Reads cached entries into an empty cache; `places` has the location of each logical page.
     pub fn load(&mut self, places: &[u32], input: &mut dyn Read) -> Result<(), StateError> {
         for is_protected in [true, false] {
             let most = match is_protected {
@@ -246,8 +246,8 @@ impl CachedMap {
         self.entries.iter()
     }
 
-    /// Formats the cache, such as `[4 1*|0]`: protected entries, a bar, then entries on probation. The most recent
-    /// entries are first; `*` marks dirty ones.
+    /// Formats the cache, such as `[4 1*|0]`: the protected entries, a bar, then the probationary entries. In each
+    /// segment, the most recent entry is first. `*` marks dirty entries.
     pub fn text(&self) -> String {
         let list = |list: &List| {
             let entry = |place: PageId| {
