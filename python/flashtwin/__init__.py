@@ -7,7 +7,8 @@ or garbage-collection policy does to latency, write amplification and wear:
     >>> result = flashtwin.run("zipf:write=0.8,requests=20000", "demo", policy="gcar-lru")
     >>> both = flashtwin.compare(flashtwin.example_trace(), ["lru", "gcar-lru"], "demo")
 
-The same arguments give the same bytes on every machine. Names end in their units.
+Equal arguments give results that are equal byte for byte on every machine. The name of a figure ends in its
+unit, as in `mean_us`.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Devices: the profiles of flashtwin, and TOML files of the user (docs/devices.md)."""
+"""Devices: the profiles that come with flashtwin, and the TOML files that a user writes (docs/devices.md)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._support import words
 from ._support.inputs import exists, read_text
 from .errors import DeviceError, FlashtwinError
 
-#: Value of an override, which TOML writes on one line. None removes the key or the section.
+#: Value of an override: a value that fits on one line of TOML. None removes the key or the section.
 Value: TypeAlias = "str | int | float | bool | None"
 #: Dotted keys and their values, as in {"buffer.capacity": "8 MiB"}.
 Overrides: TypeAlias = Mapping[str, Value]
@@ -38,7 +38,7 @@ def device(name: str | Path, overrides: Overrides | None = None, policy: str | N
         policy: the buffer's policy, short for `{"buffer.policy": policy}`.
 
     Raises:
-        DeviceError: the device is wrong; the message gives file, line, key and the remedy.
+        DeviceError: the device file or an override is wrong; the message gives file, line, key and remedy.
     """
     text, origin = _read(name)
     settings = [(key, as_toml(value)) for key, value in (overrides or {}).items()]
@@ -48,7 +48,10 @@ def device(name: str | Path, overrides: Overrides | None = None, policy: str | N
 
 
 def _read_member(folder: Path, path: str, by_override: bool) -> tuple[str, str]:
-    """Read a member's device file; its path is relative to the array's file, unless an override gives it."""
+    """Read the device file of an array's member.
+
+    A path in the array's file is relative to that file. A path in an override is used as it is.
+    """
     file = Path(path) if by_override else folder / path
     return str(file), read_text(file, "device file")
 
@@ -84,5 +87,5 @@ def _reduce(spec: Spec) -> tuple[Callable[[str], Spec], tuple[str]]:
     return _from_toml, (spec.to_toml(),)
 
 
-# Executors pickle a device to pass it to another process.
+# Executors of sweeps pickle a device to pass it to another process.
 copyreg.pickle(Spec, _reduce)

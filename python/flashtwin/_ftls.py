@@ -1,4 +1,4 @@
-"""Flash translation layers of one chip: list, descriptions, and stepping through accesses."""
+"""Flash translation layers (FTLs): their names and descriptions, and step-by-step runs on one small chip."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .errors import FlashtwinError
 
 
 def ftls() -> list[str]:
-    """Return the names of the translation layers that can be stepped."""
+    """Return the names of the translation layers that `trace_ftl` can run step by step."""
     return _core.ftl_names()
 
 
@@ -96,7 +96,8 @@ def trace_ftl(
         blocks: blocks of the chip.
         pages_per_block: pages per erase block.
         logical_pages: number of logical pages; by default half of the chip's pages.
-        empty: whether all blocks are erased at first; otherwise every page has been written in order.
+        empty: whether all blocks are erased at first; otherwise every logical page was written once, in
+            order.
 
     Returns:
         One dict per token: `op`, `host_reads`, `host_programs`, `copies` (a read and a program each),

@@ -1,4 +1,4 @@
-"""`lifetime`: how long a drive lasts under a workload, by over-provisioning."""
+"""`lifetime`: how long a drive lasts under a workload, for one or several amounts of over-provisioning."""
 
 from __future__ import annotations
 
@@ -54,7 +54,11 @@ class Lifetime:
 
     @property
     def passes(self) -> Mapping[str, Any]:
-        """Return `device_write_amplification`, its half-width, its parts, and whether it is level."""
+        """Return write amplification over the last half of the passes of the workload, and related values.
+
+        The keys are `device_write_amplification`, the half-width of its 95 % interval, its parts, and whether
+        it was level.
+        """
         passes = self.result.passes
         if passes is None or passes["device_write_amplification"] is None:
             raise FlashtwinError("lifetime: no pass of the workload was completed, or the host wrote nothing")
@@ -62,7 +66,10 @@ class Lifetime:
 
     @property
     def half_width_share(self) -> float | None:
-        """Return the half-width of the 95 % interval of write amplification as a fraction of it, or None."""
+        """Return the relative half-width of the 95 % interval of write amplification.
+
+        The result is None if there is no interval.
+        """
         half: float | None = self.passes["device_write_amplification_half_width"]
         share: float | None = half and half / self.passes["device_write_amplification"]
         return share
@@ -175,7 +182,7 @@ def lifetime(
         over_provisioning: reserves to compare, in percent of the exported capacity, such as 7 and 28. If
             empty, only the device's own reserve is measured.
         policy: as for `run`.
-        begin: function to call with the name of each measurement when the measurement begins.
+        begin: function to call when a measurement begins, with the name of the measurement.
         {options}
 
     Raises:

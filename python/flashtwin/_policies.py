@@ -1,4 +1,4 @@
-"""Buffer policies: list, descriptions, stepping, and parsing of their names."""
+"""Buffer policies: names, descriptions, step-by-step runs, and parsing of arguments that select a policy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PolicyLike = str | type[Policy] | Factory
 
 
 def policies() -> list[str]:
-    """Return the names of the buffer policies; `gcar-NAME` exists for every other name as well."""
+    """Return the names of the buffer policies. Each of them also has a GC-aware variant, `gcar-NAME`."""
     return _core.policy_names()
 
 
@@ -71,7 +71,7 @@ def policy_info(name: str) -> PolicyInfo:
 
 
 def check_name(name: str) -> None:
-    """Reject a policy that does not exist, and name the most similar one. `min` exists only for hits."""
+    """Reject a policy that does not exist, and name the most similar one. Only `hits` accepts `min`."""
     names = [*_core.catalog_names(), *policies()]
     if name in names or _core.is_policy(name):
         return
@@ -112,12 +112,12 @@ def trace_policy(
     """Apply a string of accesses to a policy, as examples in papers do.
 
     Args:
-        policy: as for `run`. The state of a class of the user is the result of its method `state`. Without
-            that method, the state is the pages in the policy, the page inserted last first.
+        policy: as for `run`. For a class of the user, `state` in the result is what its method `state`
+            returns; without that method, the buffered pages, the page inserted last first.
         accesses: tokens such as "W1 R2 W4x3 trim1". "W1" writes page 1, "R2" reads page 2, "W4x3" writes
-            pages 4 to 6 in one request, and "trim1" trims page 1. "gc+0" begins a collection of chip 0, and
-            "gc-0" ends it. After "drain0=500", the work of chip 0 takes another 500 us; after "idle0", chip 0
-            is idle. With "t+100", 100 ms pass.
+            pages 4 to 6 in one request, and "trim1" trims page 1. "gc+0" begins a garbage collection on chip
+            0, and "gc-0" ends it. "drain0=500" gives chip 0 pending work of 500 us, and "idle0" makes it
+            idle. "t+100" lets 100 ms pass.
         capacity: pages of the buffer.
         set: parameters, as in {"window": 2}.
         chips: number of chips over which the pages are striped.
@@ -125,9 +125,9 @@ def trace_policy(
         pages_per_block: pages per erase block.
 
     Returns:
-        One dict per token: `op`, `hit` (None if the token is no access), `evicted` ("2c" is page 2, clean)
-        and `state` (docs/policies.md describes the notation). If an eviction also writes or reads other
-        pages, `written` and `read` list them.
+        One dict per token: `op`, `hit` (None if the token is not an access), `evicted` ("2c" is page 2,
+        clean) and `state` (docs/policies.md describes the notation). If an eviction also writes or reads
+        other pages, `written` and `read` list them.
 
     Raises:
         FlashtwinError: an argument is wrong; the message gives the place.
@@ -165,7 +165,7 @@ class Choice:
     Attributes:
         label: name of the policy in results; None for the device's own policy, which keeps its name.
         name: name of the policy; None for the device's own policy, or for a class of the user.
-        settings: parameters that were given with the name, by their complete keys.
+        settings: parameters that were given with the name, by their keys in a device file (`buffer.window`).
         user: policy class of the user, or a function that creates a policy; None for an included policy.
     """
 
@@ -193,7 +193,7 @@ class Choice:
         return self.name is not None and key in _core.policy_parameters(self.name)
 
     def spec(self, name: str | Path, overrides: Overrides) -> Spec:
-        """Read the device with this policy. A policy of the user replaces LRU later."""
+        """Read the device with this policy. For a policy of the user, it has LRU, which is replaced later."""
         merged = {**overrides, **self.settings}
         try:
             return device(name, merged, "lru" if self.user else self.name)
@@ -203,7 +203,7 @@ class Choice:
             raise DeviceError(f"policy {self.label}: {e}") from None
 
     def instance(self, capacity_pages: int, spec: Spec | None = None) -> _core.UserPolicy | None:
-        """Create the user's policy for a buffer of that size; None if the policy is not the user's.
+        """Create the user's policy for a buffer of the given size; None for an included policy.
 
         `spec` is the device, if there is one.
         """
@@ -223,7 +223,7 @@ def read_choices(policies: Sequence[PolicyLike]) -> list[Choice]:
 
 
 def overrides_for(choice: Choice, among: Sequence[Choice], overrides: Overrides) -> Overrides:
-    """Return the overrides without parameters that only other policies of the comparison have.
+    """Return the overrides, except parameters that other policies of the comparison have and this one lacks.
 
     Keys that no policy has are kept, so that the device reports an error.
     """
@@ -236,8 +236,8 @@ def overrides_for(choice: Choice, among: Sequence[Choice], overrides: Overrides)
 def split_names(text: str, everything: Sequence[str]) -> list[str]:
     """Split a list such as "lru,cbm:theta=0.2,merge=false,all".
 
-    A part with "=" and without ":" belongs to the previous policy. "all" means all policies that the list
-    does not name.
+    A part with "=" and without ":" is a parameter of the policy before it. "all" stands for all policies that
+    the list has not named before.
     """
     names: list[str] = []
     for piece in (part.strip() for part in text.split(",")):

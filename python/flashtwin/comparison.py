@@ -30,7 +30,7 @@ class Measure:
     less_is_better: bool = True
 
     def value(self, result: Result | Record) -> float | None:
-        """Return the measure of a run; None if the run has no such value."""
+        """Return the value of this measure in a run; None if the run has none."""
         if self.path[0] in ("all", "read", "write") and not result.summary[self.path[0]]["requests"]:
             return None
         at: Any = result.summary
@@ -53,7 +53,7 @@ class Measure:
                 return words.digits(value)
 
     def applies(self, results: Sequence[Result | Record]) -> bool:
-        """Whether any result has a value. For example, runs without reads have no row of reads."""
+        """Whether any of the results has a value. Runs without reads, for example, have no row for reads."""
         kind = self.path[0]
         return kind not in ("read", "write") or any(r.summary[kind]["requests"] for r in results)
 
@@ -84,7 +84,7 @@ MEASURES = [
 
 
 def label_of_part(label: str, run: Result | Record) -> str:
-    """Return the label of a run. If the run was interrupted, the label has the number of its requests."""
+    """Return the label of a run, with the number of requests if the run was interrupted."""
     if not run.summary["interrupted"]:
         return label
     return f"{label} (part: {words.count(run.summary['requests_submitted'])})"
@@ -92,7 +92,7 @@ def label_of_part(label: str, run: Result | Record) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """Value of a measure and its ratio to the first run, as text.
+    """A cell of a comparison: the value of a measure in one run, and its ratio to the first run.
 
     Attributes:
         text: the formatted value.
@@ -106,7 +106,7 @@ class Cell:
 
     @property
     def mark(self) -> str:
-        """Return `?` if the ratio's interval contains 1, else an empty text."""
+        """Return `?` if the ratio's interval contains 1, otherwise an empty text."""
         return "?" if self.interval and self.interval[0] <= 1 <= self.interval[1] else ""
 
 
@@ -125,9 +125,10 @@ class Row:
 
 
 def rows_of(runs: Sequence[Result | Record]) -> Iterator[Row]:
-    """Return the measures of runs of one workload. Ratios are to the first run (D-185).
+    """Return a row per measure, with its values in all runs and the ratios to the first run (D-185).
 
-    An interrupted run has no ratio, because a part of a workload is not comparable to the whole.
+    All runs have the same workload. An interrupted run has no ratio, because a part of a workload cannot be
+    compared with the whole.
     """
     batches = [(run if isinstance(run, Record) else run.record()).batches for run in runs]
     whole = [not run.summary["interrupted"] for run in runs]
@@ -146,16 +147,16 @@ def rows_of(runs: Sequence[Result | Record]) -> Iterator[Row]:
         yield Row(measure, values, cells)
 
 
-#: Measures that the ranking of many policies shows. The first one determines the order.
+#: Measures that a ranking of many policies shows. The first one determines the order of the policies.
 _RANKED = ["mean response", "p99", "erases", "device write ampl.", "hit ratio"]
 #: Maximum number of policies in columns. For more policies, the table is a ranking with one line per policy.
 _SIDE_BY_SIDE = 6
 
 
 def _early_slot_waits(runs: Sequence[Result | Record]) -> list[bool]:
-    """Return for each run whether requests waited for a slot in the first batch only.
+    """Return, for each run, whether requests waited for a buffer slot in the first batch only.
 
-    The mean of such waits depends on the number of requests, because later requests do not add to them.
+    The mean of such waits then depends on the length of the run: more requests only reduce it.
     """
     found = []
     for run in runs:
@@ -177,7 +178,7 @@ class _Grid:
 
 
 def _said(cell: Cell, run: int) -> str:
-    """Format a cell. Ratios of a column are aligned."""
+    """Format a cell of run number `run`. Ratios are aligned within a column."""
     if not run:
         return cell.text
     return f"{cell.text} " + (f"{cell.ratio:5.2f}x{cell.mark or ' '}" if cell.ratio is not None else " " * 7)
@@ -186,7 +187,7 @@ def _said(cell: Cell, run: int) -> str:
 class Comparison:
     """Results of several policies or placements, in the given order. Ratios are to the first one.
 
-    Print it for the table, index it by label, or iterate over its results.
+    Print the object to see a table, index it by label, or iterate over its results.
     """
 
     def __init__(self, results: list[Result]) -> None:
@@ -246,7 +247,7 @@ class Comparison:
         plot.save(plot.comparison(self), path)
 
     def _grid(self) -> _Grid:
-        """Return the table: policies in columns or, if there are many, in rows, the fastest first."""
+        """Return the table: a column per policy or, for many, a row per policy, the fastest first."""
         heads = [label_of_part(result.label, result) for result in self.results]
         if len(self.results) <= _SIDE_BY_SIDE:
             shown = list(rows_of(self.results))
@@ -273,7 +274,7 @@ class Comparison:
         return "policy" if self.labels == self.policies else "run"
 
     def _notes(self, shown: Sequence[Row], first: str) -> list[str]:
-        """Return explanations of ratios and marks, and the limits that were reached."""
+        """Return notes that explain ratios and marks, and name limits of the device that were reached."""
         notes = [f"x: ratio to {first}"]
         if any(cell.interval for row in shown for cell in row.cells):
             notes.append("?: its 95 % interval contains 1")
@@ -308,7 +309,7 @@ class Comparison:
         return terminal.tables(["", *grid.heads], rows, 1, columns)
 
     def legend(self) -> str:
-        """Return a line that explains ratios and marks, and lists the limits that were reached."""
+        """Return a line that explains ratios and marks, and names limits of the device that were reached."""
         return "; ".join(self._grid().notes)
 
     def __repr__(self) -> str:

@@ -10,7 +10,8 @@ from typing import Any
 
 from .errors import FlashtwinError
 
-#: Maximum wait for a response, in seconds. A power loss takes long until the flash of a large device is idle.
+#: Maximum wait for a response, in seconds. After a power loss, the response comes when the flash is idle,
+#: which takes long on a large device.
 _ANSWER_S = 120
 
 

@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from ._core import Histogram
     from ._support.record import Record
 
-#: Lines per halving of the distance to 100 %, and number of decimals of values, as in HdrHistogram.
+#: Number of lines until the distance to 100 % has halved, and number of decimals of values, as in
+#: HdrHistogram.
 _TICKS = 5
-#: Histograms of flashtwin keep at least 11 bits of a value (three digits), up to an hour.
+#: Properties of flashtwin's histograms: they keep three digits of a value (11 bits), for values up to an
+#: hour.
 _SUB_BUCKETS, _BUCKETS = 2048, 32
 
 
@@ -41,7 +43,7 @@ def to_hgrm(histogram: Histogram, *, mean_us: float, deviation_us: float, max_us
 
 
 def _levels(histogram: Histogram, total: int) -> Iterator[tuple[int, float, int]]:
-    """Yield each level of HdrHistogram's PercentileIterator: value, percentile, requests up to it."""
+    """Yield the lines of HdrHistogram's PercentileIterator: value, percentile, requests up to the value."""
     level, seen = 0.0, 0
     for ns, count in histogram:
         seen += count
@@ -49,7 +51,7 @@ def _levels(histogram: Histogram, total: int) -> Iterator[tuple[int, float, int]
             yield ns, level, seen
             if seen == total:
                 break
-            # Number of lines per halving of the distance to 100 %.
+            # Each time the distance to 100 % halves, the distance between lines halves, too.
             halvings = int(100 / (100 - level)).bit_length()
             level += 100 / (_TICKS << halvings)
     if total:

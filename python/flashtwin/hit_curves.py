@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 #: Number of sizes of a curve if none is given.
 SIZES = 16
-#: Smallest size of a curve, as a fraction of the pages of the workload.
+#: Smallest size of a curve, as a fraction of the workload's distinct pages.
 _SMALLEST = 1 / 1024
 #: Number of parts of a sample. The error of an estimate is computed from their differences.
 _PARTS = 8
@@ -39,17 +39,17 @@ _COMPARED = 100
 
 
 class CurveRow(NamedTuple):
-    """Counts of one policy in a buffer of one size; None if MIN does not define them.
+    """Counts of one policy in a buffer of one size. Belady's optimum (MIN) has no value for some of them.
 
     Attributes:
         policy: name of the policy, as given.
         capacity_pages: size of the buffer in pages.
         accesses: number of pages read and written.
-        hits: number of these found in the buffer.
+        hits: number of accessed pages that were in the buffer.
         reads: number of pages read.
-        read_hits: number of these found in the buffer.
+        read_hits: number of read pages that were in the buffer.
         writes: number of pages written.
-        write_hits: number of these found in the buffer.
+        write_hits: number of written pages that were in the buffer.
         evicted_clean: number of pages evicted without a write to flash.
         evicted_dirty: number of pages evicted that had to be written to flash (write-backs).
         destages: number of evictions that wrote pages to flash.
@@ -102,7 +102,7 @@ class CurveRow(NamedTuple):
 
 
 class CurveTable:
-    """Hit ratios and write-backs of policies, by size of the buffer. Print it, or iterate over its rows.
+    """Hit ratios and write-backs of policies, by size of the buffer: rows that print as tables.
 
     Attributes:
         rows: one row per policy and size.
@@ -111,8 +111,8 @@ class CurveTable:
         pages: number of distinct pages that the workload accesses; an estimate if pages were sampled.
         sample: fraction of the pages that was sampled, or None.
         pages_followed: number of distinct pages in the sample.
-        measured_error: mean and maximum of the difference between the hit ratio of LRU from the sample and
-            the exact one, over 100 sizes; None if nothing was sampled, or if the workload has too many
+        measured_error: mean and maximum difference, over 100 sizes, between LRU's hit ratio estimated from
+            the sample and its exact hit ratio; None if nothing was sampled, or if the workload has too many
             accesses for a second pass.
         interrupted: whether rows are missing because Ctrl-C was pressed.
     """
@@ -257,11 +257,11 @@ def curve(
     Args:
         workload: as for `run`.
         policies: as for `hits`.
-        sizes: number of sizes, as a geometric series up to the number of distinct pages of the workload; or
-            a list of sizes in pages, or as shares of that number such as "10%"; or "all" for every size up to
-            that number (LRU only).
-        sample: fraction of the pages to follow, chosen by hash. LRU is then estimated by SHARDS, other
-            policies by miniature simulation. None: all pages.
+        sizes: sizes of the buffer. A number N stands for N sizes in a geometric series up to the number of
+            distinct pages of the workload. A list has sizes in pages, or shares of that number such as "10%".
+            "all" stands for every size up to that number (LRU only).
+        sample: fraction of the pages to follow, chosen by hash; by default all pages. From a sample, LRU is
+            estimated by SHARDS, other policies by miniature simulation.
         page_bytes: size of a page in bytes.
         seed: seed of a generated load.
         requests_max: maximum number of requests.
@@ -389,7 +389,7 @@ def _capacities(sizes: int | Sequence[int | str] | str, pages: int) -> list[int]
 
 
 def _difference(lru: _core.LruHits, exact: _core.LruHits) -> tuple[float, float]:
-    """Return mean and maximum error of the sampled against the exact hit ratio, over equidistant sizes."""
+    """Return mean and maximum difference between sampled and exact hit ratio, over equidistant sizes."""
     pages = exact.pages
     sizes = sorted({max(1, pages * i // _COMPARED) for i in range(1, _COMPARED + 1)})
     errors = []
@@ -405,9 +405,10 @@ def _count(
     sample: float | None,
     control: _core.Control,
 ) -> tuple[tuple[str | None, int, int | None], dict[str, Any]] | None:
-    """Run a policy at one size, on a part of the sample.
+    """Run a policy at one size, on all pages of the sample or on one part of it.
 
-    Return the counts and the place to which they belong; None if `control` stopped the run.
+    Return the policy, size and part to which the counts belong, and the counts; None if `control` stopped the
+    run.
     """
     choice, capacity_pages, part = place
     share = (sample or 1.0) / (1 if part is None else _PARTS)

@@ -21,24 +21,24 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from rich.table import Table
 
-#: Size in bytes of the device for which generated loads without a `range` are drawn.
+#: Size in bytes over which generated loads without a `range` are distributed.
 _RANGE_BYTES = 1 << 32
 #: Maximum size of a buffer in pages.
 PAGES_MAX = 1 << 26
 
 
 class HitRow(NamedTuple):
-    """Counts of one policy in a buffer of one size; None if MIN does not define them.
+    """Counts of one policy in a buffer of one size. Belady's optimum (MIN) has no value for some of them.
 
     Attributes:
         policy: name of the policy, as given.
         capacity_pages: size of the buffer in pages.
         accesses: number of pages read and written.
-        hits: number of these found in the buffer.
+        hits: number of accessed pages that were in the buffer.
         reads: number of pages read.
-        read_hits: number of these found in the buffer.
+        read_hits: number of read pages that were in the buffer.
         writes: number of pages written.
-        write_hits: number of these found in the buffer.
+        write_hits: number of written pages that were in the buffer.
         evicted_clean: number of pages evicted without a write to flash.
         evicted_dirty: number of pages evicted that had to be written to flash.
     """
@@ -61,7 +61,7 @@ class HitRow(NamedTuple):
 
 
 class HitTable:
-    """Hit ratios of policies in buffers of several sizes. Print it, or iterate over its rows."""
+    """Hit ratios of policies in buffers of several sizes: rows that print as a table."""
 
     def __init__(self, rows: list[HitRow], page_bytes: int, workload: str, interrupted: bool = False) -> None:
         self.rows = rows
@@ -113,7 +113,7 @@ class HitTable:
     def _cells(self) -> Iterator[tuple[str, list[tuple[str, bool]]]]:
         """Yield each policy with its cells, one for each capacity.
 
-        A cell is a text, and whether the policy is the best online policy at this capacity.
+        A cell has a text, and whether the policy has the most hits at this capacity, MIN excluded.
         """
         by_place = {(row.policy, row.capacity_pages): row for row in self.rows}
         best = {
@@ -134,9 +134,9 @@ class HitTable:
             yield policy, cells
 
     def _ranked(self) -> bool:
-        """Whether several policies are compared.
+        """Whether there are several policies besides MIN, so that the best ones are marked.
 
-        Their hits are exact counts and have no intervals (D-185).
+        Hits are exact counts without intervals, so every difference counts (D-185).
         """
         return len({*self.policies} - {"min"}) > 1
 
@@ -188,8 +188,8 @@ def hits(
     """Count the hits of policies in buffers of several sizes, without a device.
 
     Requests are split into pages, which are accessed in order. Trims remove their pages from the buffer;
-    flushes are ignored. The buffer is empty at first. Write-backs take no time and no chip is ever busy.
-    Policies that avoid busy chips therefore evict as if they ignored chips.
+    flushes are ignored. The buffer is empty at first. Write-backs take no time, and no chip is ever busy.
+    Policies that avoid busy chips therefore evict as they do when all chips are idle.
 
     Args:
         workload: as for `run`.
@@ -218,7 +218,7 @@ def hits(
     requests = open_finite(opened, seed, requests_max)
     described = requests.describe()
     total = requests.requests_total or opened.estimate_requests()
-    # The workload is read on a separate thread. The first policies process it meanwhile.
+    # The workload is read on a separate thread. The first policies process it while it is being read.
     accesses = _core.Accesses.read(requests, page_bytes=page_bytes, requests_max=requests_max)
     different = 0
     if any(isinstance(each, str) for each in capacities_pages):
@@ -244,7 +244,7 @@ def hits(
 
 
 def check_capacities(name: str, capacities: Sequence[int | str]) -> None:
-    """Check the sizes of a buffer, which are the argument called `name`."""
+    """Check sizes of the buffer. Error messages call the argument `name`."""
     for each in capacities:
         share = words.read_percent(each) if isinstance(each, str) else None
         if isinstance(each, str) and not share:
@@ -254,7 +254,7 @@ def check_capacities(name: str, capacities: Sequence[int | str]) -> None:
 
 
 def capacity_in_pages(capacity: int | str, different: int) -> int:
-    """Return the size of a buffer in pages, at least one; a share is one of the `different` pages."""
+    """Return the size of a buffer in pages. Shares such as "10%" refer to the number `different` of pages."""
     if isinstance(capacity, int):
         return capacity
     return max(1, round((words.read_percent(capacity) or 0.0) * different))

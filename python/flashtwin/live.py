@@ -1,4 +1,4 @@
-"""`serve`: a modelled device as a block device with realistic timing (docs/live.md).
+"""`serve`: a modelled device that clients use as a block device, with realistic timing (docs/live.md).
 
 nbdkit handles the protocol. The device and the data are in its plugin, which comes with flashtwin.
 """
@@ -38,12 +38,13 @@ if TYPE_CHECKING:
 
     from .metrics import MetricsServer
 
-#: Number of requests that a client may have in flight. nbdkit has one thread for each of these requests. With
-#: nbdkit's default of 16 threads, a device would never have more than 16 requests of a client in flight.
+#: Largest number of requests that a client may have in flight. nbdkit needs a thread for each of them. With
+#: its default of 16 threads, a client could have only 16 requests in flight.
 _IN_FLIGHT = 256
 #: Timeout of a stop in seconds. Writing the state of a large device takes minutes.
 _STOP_S = 600
-#: Prefix of the plugin's messages about an incomplete stop. Messages about clients have a different prefix.
+#: Prefix of the plugin's messages about a stop that was not clean. Messages about clients have another
+#: prefix.
 _STOP_FAILED = "the stop failed: "
 
 
@@ -52,7 +53,7 @@ class PowerCut:
     """The result of a power loss.
 
     Attributes:
-        lost: numbers of the pages that lost their last contents and have older contents again, in ascending
+        lost: numbers of the pages that lost their newest contents and now have older contents, in ascending
             order.
         unfinished: number of requests in flight, which have failed.
     """
@@ -62,7 +63,7 @@ class PowerCut:
 
 
 class Server:
-    """A served device. Leaving the `with` block stops it.
+    """A served device. As a context manager, it is stopped at the end of the `with` block.
 
     Attributes:
         uri: address to which clients connect.
@@ -118,7 +119,7 @@ class Server:
         return self._process.poll() is None
 
     def report(self) -> LiveReport:
-        """Return the current report, which is at most a second old. After the stop, it is the last report."""
+        """Return the current report, which is at most a second old; after the server's stop, the last one."""
         text = self._outputs.read_report()
         return LiveReport.read(text) if text is not None else self._final()
 
@@ -147,7 +148,7 @@ class Server:
         ask(self.control, "slow", member=member, times=times)
 
     def collect(self, *, member: int | None = None, die: int | None = None) -> int:
-        """Order each selected die to collect one block now. Return the number of these dies.
+        """Order each selected die to garbage-collect one block now. Return the number of selected dies.
 
         Args:
             member: member of an array; None for all members that have not failed.
@@ -201,7 +202,7 @@ class Server:
         return list(ask(self.control, "placement-log")["logs"])
 
     def placement_update(self, *ids: int) -> list[dict[str, int]]:
-        """Close the units to which the handles of these placement ids write. Return the new status.
+        """Close the units to which the handles of the given placement ids write. Return the new status.
 
         Args:
             ids: placement ids, at most 128. If one is not valid, no unit is closed.
@@ -237,7 +238,7 @@ class Server:
         return True
 
     def hurry(self) -> None:
-        """End the wait for requests in flight of a running stop: they fail immediately."""
+        """If a stop waits for requests in flight, end the wait: these requests fail immediately."""
         if self.running:
             self._process.send_signal(signal.SIGTERM)
 
@@ -248,7 +249,7 @@ class Server:
             self._process.send_signal(signal.SIGTERM)
 
     def stop(self) -> LiveReport:
-        """Stop cleanly. A store in a file is then on disk, with the state of the flash beside it.
+        """Stop cleanly. If the store is a file, its data and the state of the flash are then on disk.
 
         Requests in flight have 10 s to complete. Later requests fail, and all connections are closed. Any
         thread may call this method, and it may be called several times. If the stop fails, the first call
@@ -332,15 +333,16 @@ def serve(
         victim: as for `run`.
         store: where the data are stored: "memory", "none" (reads return zeros), or a file. A file keeps the
             data for the next start, with the state of the flash in FILE.state.
-        socket: Unix socket to listen on. If neither `socket` nor `tcp` is given, a socket in a private
+        socket: Unix socket to listen on; by default, if `tcp` is not given either, one in a private
             directory.
         tcp: port to listen on. Without TLS, only the loopback interface is used.
         tls_certificates: directory with certificates, in the form of nbdkit-tls(1); clients must then use
             TLS.
         tls_psk: file with pre-shared keys, in the form of nbdkit-tls(1); clients must then use TLS.
         dilation: factor by which device time is slowed down, for hosts that are too slow.
-        record: file for a recording of the clients' requests, a CSV trace for `run`. Files beside it have the
-            device and the state of its flash, from which `run` starts.
+        record: file for a recording of the clients' requests, as a CSV trace that `run` can replay. The
+            replay starts from the device and the state of its flash, which are written to files beside the
+            recording.
         metrics: port on the loopback interface for a live page and for Prometheus; 0 for any free port.
         {options}
 
@@ -361,7 +363,7 @@ def serve(
         remove_dead_partials(_state(kept))
     watched = None
     if metrics is not None:
-        # Imported here, because importing an HTTP server takes long.
+        # Imported only here, because importing an HTTP server takes long and few servers need it.
         from .metrics import MetricsServer
 
         watched = MetricsServer(metrics)
@@ -428,7 +430,7 @@ def serve(
 
 
 def _flash(spec: Spec, store: str, options: StateOptions, place: Path, made: Made) -> tuple[str, Path | None]:
-    """Prepare the flash's initial state. Return its description, and its file; None if no file is needed."""
+    """Prepare the initial state of the flash. Return its description, and its file or None."""
     state = _kept_state(store)
     snapshot, precondition, seed = options["snapshot"], options["precondition"], options["seed"]
     _need(spec, loads=bool(state or snapshot or precondition != "none"))
@@ -462,7 +464,7 @@ def _recording(record: str | os.PathLike[str] | None) -> Path | None:
 
 
 def _describe_record(record: Path, spec: Spec, flash: Path | None, process: subprocess.Popen[bytes]) -> None:
-    """Write the start of a recording beside it. If this fails, stop the server."""
+    """Write the files that describe the start of a recording. If this fails, stop the server."""
     try:
         describe(record, spec.to_toml(), flash)
     except BaseException:
@@ -487,6 +489,6 @@ def _state(store: str) -> Path:
 
 
 def _kept_state(store: str) -> Path | None:
-    """Return the file with the state of the flash beside a store; None if store or state is no file."""
+    """Return the existing file with the flash state of a store; None if store or state is not a file."""
     state = _state(store)
     return state if store not in ("memory", "none") and Path(store).exists() and state.exists() else None

@@ -18,8 +18,9 @@ class LiveReport:
         size_bytes: size of the device that clients can access.
         dilation: factor by which device time is slowed down.
         elapsed_s: wall-clock time since the server's start.
-        lateness: time from the completion of a call in the device to the return of the call, in wall-clock
-            time: `calls`, `p50_us`, `p75_us`, `p90_us`, `p95_us`, `p99_us`, `p995_us` (99.5 %), `p999_us` and
+        lateness: wall-clock time from the completion of a call in the modelled device to its return to the
+            client: `calls`, `p50_us`, `p75_us`, `p90_us`, `p95_us`, `p99_us`, `p995_us` (99.5 %), `p999_us`
+            and
             `max_us`.
         responses: for each of `read`, `write`, `trim` and `flush`: `requests` completed without an error,
             `refused`, `failed`, `bytes`, `pages`, `hits` (pages found in the buffer), `total_s`, and the

@@ -1,4 +1,4 @@
-"""nbdkit with flashtwin's plugin as a process: its path, its addresses, its start and its end."""
+"""The process nbdkit, which runs flashtwin's plugin: its path, its addresses, its start and its end."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from .errors import FlashtwinError
 
 #: Interval in seconds between two checks of a starting server.
 _PERIOD_S = 0.02
-#: Number of bytes of a key file that are checked.
+#: Number of bytes of a key file that are read to check that it is not empty.
 _KEYS_BYTES = 4096
-#: Maximum length of the name of a Unix socket. The control socket has the same name with a suffix.
+#: Maximum length in bytes of a Unix socket's path, minus the suffix that the control socket adds to it.
 _SOCKET_BYTES = 107 - len(".ctl")
 
 
@@ -73,7 +73,7 @@ def listen_options(
 class Outputs:
     """Reports and messages of a server.
 
-    They are in files that no clean-up of a temporary directory removes.
+    Reports and messages are in files without a name, which no clean-up of temporary directories can remove.
 
     Attributes:
         report: path to which the server writes its reports.
@@ -99,7 +99,7 @@ class Outputs:
                     return text.decode() or None
 
     def messages(self) -> str:
-        """Return the messages of nbdkit, without its name at the beginning of every line."""
+        """Return the messages of nbdkit, without the prefix "nbdkit:" of each line."""
         with self._lock:
             said = _whole(self._messages).decode(errors="replace").strip() if self.inherited else ""
         lines = [line.removeprefix("nbdkit: ").removeprefix("error: ") for line in said.splitlines()]
@@ -151,7 +151,7 @@ def start(command: list[str], place: Path, lock: int, outputs: Outputs) -> subpr
 
 
 def _spawn(command: list[str], lock: int, outputs: Outputs) -> subprocess.Popen[bytes]:
-    """Start nbdkit from a thread that lives as long as nbdkit, because nbdkit ends with its parent thread."""
+    """Start nbdkit on a thread that lives as long as nbdkit, because nbdkit ends when that thread ends."""
     started: Future[subprocess.Popen[bytes]] = Future()
 
     def keep() -> None:
@@ -176,7 +176,8 @@ def _spawn(command: list[str], lock: int, outputs: Outputs) -> subprocess.Popen[
         finally:
             os.close(plugin)
         started.set_result(process)
-        # The exit code is read through `process`, which may already have collected it.
+        # Wait for the end of nbdkit, but leave the exit code to `process`. If it has already collected the
+        # code, this call fails.
         with contextlib.suppress(ChildProcessError):
             os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
 
@@ -202,6 +203,6 @@ def clear(place: Path, lock: int, *sockets: Path | None) -> None:
 
 
 def umask() -> str:
-    """Return the umask of this process in octal. os.umask() cannot read it without changing it."""
+    """Return the umask of this process in octal. os.umask() is not used, as it also changes the umask."""
     status = Path("/proc/self/status").read_text()
     return status.partition("Umask:")[2].split()[0]

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: Modules that define the types of options. They are imported when a signature needs them, not for the
-#: command line.
+#: Modules that define the types of options. They are imported only when a signature needs them, so that the
+#: command line starts faster.
 _TYPES = {
     "Fault": "faults",
     "OnProgress": "_support.watch",
@@ -58,7 +58,7 @@ _TYPES = {
     "Window": "timeline",
 }
 
-#: Maximum of whole numbers that have no other maximum.
+#: Maximum of options that are whole numbers and have no smaller maximum.
 _MOST = (1 << 64) - 1
 
 #: Headings of the help.
@@ -259,7 +259,7 @@ class WorkloadOptions(StateOptions, total=False):
 
 
 class RunOptions(WorkloadOptions, total=False):
-    """All options of `run` in addition to workload and device."""
+    """All arguments of `run` except workload and device."""
 
     policy: Annotated[
         PolicyLike | None,
@@ -337,13 +337,13 @@ class RunOptions(WorkloadOptions, total=False):
 
 @cache
 def options_of(kind: type) -> Mapping[str, Option]:
-    """Return the options of one of the classes above."""
+    """Return the options of one of the classes of options in this module."""
     return {name: get_args(hint)[1] for name, hint in _hints(kind).items()}
 
 
 @cache
 def _hints(kind: type) -> Mapping[str, Any]:
-    """Return the annotation of each option, with Any for types of this package."""
+    """Return the annotation of each option. Types that this package defines are replaced by Any."""
     return get_type_hints(kind, localns=dict.fromkeys(_TYPES, Any), include_extras=True)
 
 
@@ -356,12 +356,12 @@ def _types_of(kind: type) -> Mapping[str, Any]:
 
 @cache
 def experiment_options() -> Mapping[str, Option]:
-    """Return the options that `[run]` of an experiment takes by their own names."""
+    """Return the options that can be keys in the section `[run]` of an experiment."""
     return {name: option for name, option in options_of(WorkloadOptions).items() if option.in_experiment}
 
 
 def scalar_type(name: str) -> type:
-    """Return the type of an option of an experiment, without None."""
+    """Return the type of an option that can be a key of an experiment; None is removed from a union."""
     kind: type = get_args(_hints(WorkloadOptions)[name])[0]
     return next((each for each in get_args(kind) if each is not type(None)), kind)
 
@@ -381,7 +381,7 @@ def is_whole_number(name: str) -> bool:
 
 
 def check(options: Mapping[str, object]) -> None:
-    """Reject values that are no whole numbers or are out of range, for options that require whole numbers."""
+    """Check the options that require whole numbers. Reject other values, and values out of range."""
     for name, option in options_of(RunOptions).items():
         value = options.get(name)
         if value is None or not is_whole_number(name):
@@ -391,7 +391,7 @@ def check(options: Mapping[str, object]) -> None:
 
 
 def takes(kind: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Give a function that ends in `**options` the signature, the defaults and the docstring of `kind`.
+    """Replace `**options` of a function by the options of `kind`: in signature, defaults and docstring.
 
     `{options}` in the docstring is replaced by explanations of the options.
     """
@@ -429,7 +429,7 @@ def takes(kind: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
     return give
 
 
-#: Options of the command line whose argument in Python has another name, with the name of that argument.
+#: Names that users of the command line may try as arguments, each with the argument to give in Python.
 _IN_PYTHON = {
     "queue_depth": "pacing=ClosedLoop(8)",
     "speed": "pacing=OpenLoop(2)",
@@ -446,7 +446,7 @@ _IN_PYTHON = {
 
 
 def _hint(name: str, signature: inspect.Signature) -> str:
-    """Return the end of a message about an unknown argument."""
+    """Return a hint that is appended to the message about an unknown argument."""
     meant = _IN_PYTHON.get(name, "")
     if meant.partition("=")[0] in signature.parameters:
         return f"; give {meant}"

@@ -19,7 +19,9 @@ class OpenLoop:
 
 @dataclass(frozen=True)
 class ClosedLoop:
-    """The device always has `queue_depth` requests in flight. Times in the workload are ignored.
+    """The device always has `queue_depth` requests in flight: a new one is submitted when one completes.
+
+    Times in the workload are ignored.
 
     Attributes:
         queue_depth: number of requests in flight.
@@ -36,12 +38,12 @@ Pacing = OpenLoop | ClosedLoop
 
 
 def default_for(timed: bool) -> Pacing:
-    """Return the default: an open loop or, if the workload has no times, a closed loop at queue depth 32."""
+    """Return the default pacing: an open loop or, without times, a closed loop at queue depth 32."""
     return OpenLoop() if timed else ClosedLoop()
 
 
 def given_pacing(settings: Mapping[str, object]) -> Pacing | None:
-    """Read `speed` or `queue_depth`, of which at most one is given. None means the pacing of the workload."""
+    """Read `speed` or `queue_depth`, of which at most one is given. Return None if neither is."""
     depth, speed = settings.get("queue_depth"), settings.get("speed")
     if depth is not None:
         return ClosedLoop(int(str(depth)))

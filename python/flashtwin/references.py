@@ -1,4 +1,4 @@
-"""The papers to which policies, translation layers, devices and studies refer, from `references.bib`."""
+"""The papers that policies, translation layers, devices and studies cite, read from `references.bib`."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ def references() -> dict[str, Reference]:
 
 
 def cited(text: str) -> str:
-    """Return the citation of a key. Text that is no key is returned unchanged."""
+    """Return the citation of the paper with a key. Text that is not a key is returned unchanged."""
     found = references().get(text.strip())
     return text if found is None else str(found)
 
 
 def _read(text: str, name: str) -> Iterator[Reference]:
-    """Read entries of a subset of BibTeX: one field per line, in braces, without nested braces."""
+    """Read the entries of a BibTeX file with one field per line, in braces and without nested braces."""
     kind, key, fields = "", "", dict[str, str]()
     seen: set[str] = set()
     for number, line in enumerate(text.splitlines(), 1):

@@ -24,27 +24,27 @@ if TYPE_CHECKING:
 
 
 class Result:
-    """Results of one run. Print it, or read `summary`. Names end in their units.
+    """Results of one run. Print the object, or read `summary`. Names of figures end in their units.
 
-    Device, workload and seed determine the result: the same run gives the same bytes. Times are virtual,
-    except `wall_s`.
+    Device, workload, options and seed determine the result byte for byte. All times except `wall_s` are
+    virtual.
 
     Attributes:
         summary: all counters and measures; docs/python.md lists the keys.
         requests: the per-request log as a `pyarrow.Table`, with one row per measured request in order of
-            completion. Times are in picoseconds. `link_ps` to `buffer_ps` are the parts of `response_ps`, and
-            sum to it exactly. None unless the run had `log=True`.
+            completion. Times are in picoseconds. The columns `link_ps` to `buffer_ps` are the parts of
+            `response_ps`, and add up to it exactly. None unless the run had `log=True`.
         gc_intervals: collections of the members of an array as a `pyarrow.Table` (with `gc_timeline=True`).
             Each row is a span in which chips of a member were in GC: `member`, `begin_ns` and `end_ns` from
             the start of the measurement, and `kind` ("forced" by the coordinator, or the member's "own").
-        wall_s: real time in seconds of the parts of the simulation: "precondition", "warmup" and "measured".
-            It is not in `summary` or in the JSON, because it differs from run to run.
+        wall_s: wall-clock time in seconds that the parts of the simulation took: "precondition", "warmup" and
+            "measured". It is not in `summary` or in the JSON, because it differs from run to run.
         path: names of the code paths in use at the end of the run, such as "plain front end, msr flash"
             (ARCHITECTURE.md, "Paths"). It is not in the JSON, because results do not depend on it.
         timeline: activity of every part of the device in a window (with `timeline=Window(...)`).
         label: name of the run beside other runs: its policy or, in a comparison of placements, its rules.
-        beside: measured values to which a closed form applies, each with the form (docs/theory.md): `name`,
-            `measured`, `expected`, `difference`. It is not in the JSON.
+        beside: measured values for which there is a closed form, each beside that form (docs/theory.md):
+            `name`, `measured`, `expected`, `difference`. It is not in the JSON.
     """
 
     def __init__(
@@ -92,9 +92,9 @@ class Result:
     def breakdown(self) -> dict[str, float]:
         """Return the parts of the mean response time of reads and writes, in microseconds.
 
-        The parts sum to the mean; docs/guide.md lists them. The parts that begin with `slot_` sum to the wait
-        for a buffer slot. `slot_order` is the wait before the operation that freed the slot was queued. The
-        other `slot_` parts are the parts of this operation.
+        The parts add up to the mean; docs/guide.md describes them. Parts that begin with `slot_` add up to
+        the wait for a buffer slot. Of these, `slot_order` is the time until the flash operation that freed
+        the slot was queued. The others are the parts of this operation's time.
         """
         return dict(self.summary["all"]["parts_us"])
 
@@ -105,7 +105,7 @@ class Result:
 
     @property
     def device_write_amplification(self) -> float | None:
-        """Return the bytes programmed per byte that the host wrote, as the drive's health log counts them.
+        """Return device write amplification by the health log: bytes programmed per byte of the host.
 
         The value is None if the host wrote nothing.
         """
@@ -114,7 +114,7 @@ class Result:
 
     @property
     def gc_write_amplification(self) -> float | None:
-        """Return pages programmed per page programmed for the host.
+        """Return GC write amplification: pages programmed per page programmed for the host.
 
         The value is None if no page was programmed for the host.
         """
@@ -131,10 +131,10 @@ class Result:
 
     @property
     def passes(self) -> dict[str, Any] | None:
-        """Return the passes of a repeated workload (`repeat`), else None.
+        """Return write amplification over the passes of a repeated workload (`repeat`), otherwise None.
 
-        `device_write_amplification` is that of the last half of the passes, with the half width of its 95 %
-        confidence interval. `is_level` shows whether write amplification has become level.
+        `device_write_amplification` is that of the last half of the passes, with the half-width of its 95 %
+        confidence interval. `is_level` shows whether write amplification no longer changes from pass to pass.
         """
         passes: dict[str, Any] | None = self.summary.get("passes")
         return passes
@@ -154,16 +154,16 @@ class Result:
 
     @cached_property
     def history(self) -> pa.Table:
-        """Return the history: one row per window of virtual time, at most 256. It is empty unless requested.
+        """Return the history: one row per window of virtual time, at most 256; empty without `history=True`.
 
         `gc_share_by_chip` is a list with the fraction of the window that each chip was in GC. On devices that
         write by units, `owners` is a list of the owners of units, with the pages that they hold and that were
-        moved. A value that a window lacks is null, such as the hit ratio of a window without an access.
+        moved. A value that does not exist is null, such as the hit ratio of a window without an access.
         """
         return tables.history_table(self._recorded()["windows"])
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything except the request log to a file, from which `flashtwin.report` creates a page."""
+        """Write all results but the request log to a file, from which `flashtwin.report` creates a page."""
         save_record(Path(path), self.record())
 
     def save_hgrm(self, path: str | os.PathLike[str]) -> list[Path]:
@@ -196,7 +196,7 @@ class Result:
         return recorded
 
     def cdf(self, kind: Kind = "all") -> pa.Table:
-        """Return the distribution of response times: `response_us`, and the `share` of requests up to it."""
+        """Return the cumulative distribution: `response_us`, and the `share` of requests up to this time."""
         return tables.cdf_table(self._histograms[kind])
 
     def gc_figure(self, path: str | Path, from_s: float = 0, until_s: float | None = None) -> None:

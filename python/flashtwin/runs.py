@@ -1,4 +1,4 @@
-"""`run` and `compare`: from the user's arguments to results."""
+"""`run`, `compare` and saved states: checking of arguments, preconditioning, runs, and results."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 def run(workload: WorkloadLike, device: str | Path | None = None, **options: Unpack[RunOptions]) -> Result:
     """Run a workload on a device, in virtual time.
 
-    The GIL is released while the device runs. The same arguments give the same result, byte for byte, on
-    every machine.
+    The GIL is released while the device runs. Equal arguments give equal results, byte for byte, on all
+    machines.
 
     Args:
         workload: path of a trace, whose format and compression are detected from its content; or a generated
@@ -52,8 +52,8 @@ def run(workload: WorkloadLike, device: str | Path | None = None, **options: Unp
             request: a DataFrame of pandas or polars, an Arrow table, or any other table that has
             `__arrow_c_stream__`.
         device: one of `flashtwin.devices()`, or the path of a TOML file (docs/devices.md). By default, a
-            recording has its own device and state (docs/live.md, Recording); other workloads have the default
-            device.
+            recording runs on its own device, from its own state (docs/live.md, Recording); other workloads
+            run on the default device.
         {options}
 
     Raises:
@@ -63,7 +63,7 @@ def run(workload: WorkloadLike, device: str | Path | None = None, **options: Unp
     """
     job = Job.prepare(workload, device, [Choice.read(options["policy"])], options)
     candidate = job.candidates[0]
-    # A policy of the user runs on a copy of the device; otherwise the device itself runs.
+    # A policy of the user runs on a copy of the preconditioned device, other policies on this device itself.
     job.need(devices=2 if candidate.user or job.options["snapshot"] else 1)
     base = job.base_device()
     make = candidate.fork_of(base) if candidate.user else lambda _: base
@@ -92,8 +92,8 @@ def compare(
 
     Args:
         workload: as for `run`.
-        policies: two or more, each as for `run`. Ratios are to the first. None, which requires placements or
-            victims, means the policy of the device.
+        policies: two or more policies, each as for `run`. Ratios are to the first. By default, the policy of
+            the device; `placements` or `victims` must then be given.
         device: as for `run`.
         placements: placement schemes, each as for `run`, on a device that writes by units.
         victims: victim rules, each as for `run`. Every scheme runs with every rule.
@@ -108,7 +108,7 @@ def compare(
         raise FlashtwinError("compare: give policies, placements or victims")
     choices = [Choice.read(None)] if policies is None else read_choices(policies)
     check({"threads": threads})
-    # The noise of each run is estimated from the batches of its history.
+    # Each run has a history, because the noise of a run is estimated from the batches in it.
     settings = run_options(**options, history=True)
     if placements or victims:
         tasks = _placed_tasks(
@@ -157,7 +157,7 @@ def save_snapshot(
 
 @dataclass(frozen=True)
 class Candidate:
-    """A policy of a job: its name in results, the device with this policy, and the user's object or None."""
+    """A policy to run: its name in results, the device with this policy, the user's object or None."""
 
     label: str | None
     spec: Spec
@@ -170,7 +170,7 @@ class Candidate:
 
 @dataclass
 class Job:
-    """One or several runs that differ only in the policy, after all checks of their arguments."""
+    """One or several runs that differ only in the policy. Their arguments have been checked."""
 
     source: Source
     candidates: list[Candidate]
@@ -192,7 +192,7 @@ class Job:
         choices: Sequence[Choice],
         options: RunOptions,
     ) -> Job:
-        """Check all properties that can be checked before the first long computation. Return the job."""
+        """Check all arguments, before any long computation. Return the job."""
         check(options)
         device, options = _start(workload, device, options)
         options, rules = _placed(options)
@@ -255,7 +255,7 @@ class Job:
         return base
 
     def own_device(self, each: Candidate, control: _core.Control) -> _core.Device:
-        """Create the device of one run in its initial state."""
+        """Create a device for one run only, in its initial state."""
         base = self._initial_device(each.spec, control)
         return base.fork(each.spec, each.user) if each.user else base
 
@@ -271,9 +271,10 @@ class Job:
         return _preconditioned(spec, kind, seed, control, load=load, made=self.rules.make())
 
     def _load_of_state(self, spec: Spec) -> tuple[_core.Workload, _core.Workload]:
-        """Return the requests that fill a device, and the load that brings it into its initial state.
+        """Return the requests that fill a device, and the load that then brings it into its initial state.
 
-        The seed of a generated load differs from that of the run, so that the run does not repeat the load.
+        The load is the workload of the run. If it is generated, it has another seed here, so that the run
+        does not repeat its requests.
         """
         of_load = self.source.text if self.source.path is None else None
         seed, range_bytes = self.options["seed"], spec.exported_bytes
@@ -284,9 +285,9 @@ class Job:
     def task(
         self, each: Candidate, make: Callable[[_core.Control], _core.Device], label: str | None = None
     ) -> Task:
-        """Create one run. `make` creates its device when the run begins.
+        """Return the task of one run. `make` creates its device when the run begins.
 
-        `label` is the name of the run beside other runs; if it is None, the name of the policy is used.
+        `label` is the name of the run in comparisons; if it is None, the name of the policy is used.
         """
         spec, options, log = each.spec, self.options, self.options["log"]
 
@@ -320,7 +321,7 @@ class Job:
                     if too_large is None:
                         raise
                     raise FlashtwinError(f"{e}; {too_large}") from None
-                # If the run has ended, only its log is lost.
+                # The run has ended, and only writing its log has failed.
                 lost = e
             as_json, text, histograms, gc_columns, windows, recorded, took_s, path = raw
             requests = table.table() if table else None
@@ -348,7 +349,7 @@ class Job:
         return Task(label or each.label or spec.policy or "no buffer", work, self.requests_total)
 
     def _closed_forms(self, each: Candidate, result: Result) -> list[Beside]:
-        """Return the measured values of a run to which closed forms apply, each with its closed form."""
+        """Return the measured values of a run for which there are closed forms, each beside its form."""
         options = self.options
         special = (options["faults"], options["snapshot"], self.repeat, each.user)
         if self.source.path is not None or any(special):
@@ -361,9 +362,9 @@ class Job:
 def _start(
     workload: WorkloadLike, device: str | Path | None, options: RunOptions
 ) -> tuple[str | Path, RunOptions]:
-    """Return the device and the options. For a recording, the options name the state in which it starts."""
+    """Return the device and the options of a run. For a recording, both are those of its start."""
     start = None
-    # Tables are not recordings. Arguments of other types are rejected later, with a message.
+    # Only a path can be a recording. Arguments of wrong types are rejected later, with a message.
     if isinstance(workload, str | os.PathLike) and (device is None or is_device_of(workload, device)):
         start = start_of(workload)
     if start is None:
@@ -383,22 +384,23 @@ def _candidate(choice: Choice, among: Sequence[Choice], name: str | Path, option
 
 
 def is_by_load(precondition: str) -> bool:
-    """Whether an initial state is reached by writing the load of the run."""
+    """Whether the initial state is reached by running the workload of the run itself."""
     return precondition.partition(":")[0] == "load"
 
 
-#: A scheme and a victim rule of the user, for one device.
+#: A scheme and a victim rule of the user, created for one device; None for included ones.
 Made = tuple[object | None, object | None]
 
 
 def precondition_spec(
     spec: Spec, kind: str, seed: int, on_progress: OnProgress | None, *, made: Made = (None, None)
 ) -> _core.Device:
-    """Create a device in the state `kind`. The placement rules may be the user's."""
+    """Create a device in the state `kind`. `made` has placement rules of the user."""
     return _alone("preconditioning", partial(_preconditioned, spec, kind, seed, made=made), on_progress)
 
 
-#: Function that returns the fill of a device, and the load that brings it into its initial state.
+#: Function that returns the requests that fill a device, and the load that then brings it into its initial
+#: state.
 LoadOfState = Callable[[Spec], tuple[_core.Workload, _core.Workload]]
 
 
@@ -422,7 +424,7 @@ def _preconditioned(
 def _alone(
     label: str, work: Callable[[_core.Control], _core.Device], on_progress: OnProgress | None
 ) -> _core.Device:
-    """Run one piece of work that creates a device, with a display of its progress. Ctrl-C ends it."""
+    """Run a function that creates a device, while progress is reported. Ctrl-C ends it."""
     results, interrupted = run_all([Task(label, work)], 1, on_progress)
     if interrupted:
         raise Interrupted(None)
@@ -439,7 +441,7 @@ def _placed_tasks(
     threads: int,
     options: RunOptions,
 ) -> list[Task]:
-    """Return one run for each combination of placement scheme, victim rule and policy."""
+    """Return the tasks of all runs: one for each combination of placement scheme, victim rule and policy."""
     tasks: list[Task] = []
     labels: list[str] = []
     for scheme in placements or (None,):
@@ -466,7 +468,7 @@ def _placed_tasks(
 
 
 def _placed(options: RunOptions) -> tuple[RunOptions, Rules]:
-    """Return the options with the settings of included placement rules, and the rules."""
+    """Return the options, to which the settings of included placement rules are added, and the rules."""
     rules = Rules.read(options["placement"], options["victim"])
     if not rules.settings:
         return options, rules

@@ -1,4 +1,4 @@
-"""The timeline of a window of a run: a trace for Perfetto, and a table."""
+"""The timeline of a run within a window of time: a trace for Perfetto, and a table."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Timeline:
-    """Timeline of every part of a device in a window of a run (docs/timeline.md).
+    """Timeline of all parts of a device within a window of time (docs/timeline.md).
 
     `len` is the number of slices; 0 if the run ended before the window began.
 
@@ -49,7 +49,7 @@ class Timeline:
 
     @cached_property
     def slices(self) -> pa.Table:
-        """Return slices, then instants, as a table; docs/timeline.md describes its columns."""
+        """Return the slices and instants as a table, slices first; docs/timeline.md describes the columns."""
         return tables.slices_table(self.recorded)
 
     def __len__(self) -> int:

@@ -18,12 +18,12 @@ from .errors import FlashtwinError, WorkloadError
 
 @dataclass(frozen=True)
 class TraceOptions:
-    """How to read a trace. An option that is None is detected from the file or has its default.
+    """Options for reading a trace. If an option is None, it is detected from the file or has its default.
 
     Attributes:
         format: name of the trace format, one of `trace_formats()`.
-        columns: columns of a table (text, Parquet, Arrow), by name or number, with their units, such as
-            "time=ts:us,offset=lba:sectors,size=len:bytes,op=type" (docs/traces.md). Replaces `format`.
+        columns: columns of a table (text, Parquet, Arrow) to read, by name or number, with their units, such
+            as "time=ts:us,offset=lba:sectors,size=len:bytes,op=type" (docs/traces.md). Replaces `format`.
         time_unit: unit of the time column: s, ms, us, filetime (100 ns), ns or ps.
         address_unit: unit of the address column: bytes, sectors (512 bytes), pages (4096 bytes), or a number
             of bytes.
@@ -33,7 +33,7 @@ class TraceOptions:
             the other), "overlay" (all at their own addresses), or "only:NAME" (only one disk is read).
         addresses: addresses of requests: "as-is" (default), or "compact" (without the parts of the address
             space that no request accesses).
-        max_bad_lines: number of unreadable lines to skip; one more is an error. 0 by default.
+        max_bad_lines: number of unreadable lines to skip (0 by default). If there are more, reading fails.
         reorder_window: number of requests within which times are sorted; 65536 by default.
         limit: maximum number of requests to read from the start.
     """
@@ -104,25 +104,25 @@ def convert(
 ) -> Converted:
     """Write a trace as `.csv` or as `.ftb` (binary), optionally followed by `.zst` or `.gz`.
 
-    The new file appears under its name only when it is complete.
+    The new file receives its name only when it is complete.
     """
     remove_dead_partials(Path(dst))
     return Converted(*_core.convert(src, dst, (options or TraceOptions()).to_json()))
 
 
-#: Directory of the real traces that are part of flashtwin.
+#: Directory of the recorded traces that come with flashtwin.
 _EXAMPLES = Path(__file__).parent / "data"
 #: Prefix with which a workload refers to one of these traces.
 EXAMPLE = "example:"
 
 
 def examples() -> list[str]:
-    """Return the names of the real traces of flashtwin. As a workload, `example:NAME` is one of them."""
+    """Return the names of the recorded traces that come with flashtwin (as a workload: `example:NAME`)."""
     return sorted(path.name.partition(".")[0] for path in _EXAMPLES.glob("*.csv.zst"))
 
 
 def example_trace(name: str = "postgres_pgbench") -> Path:
-    """Return the path of a real trace of flashtwin; by default of PostgreSQL running pgbench.
+    """Return the path of a recorded trace that comes with flashtwin, by default PostgreSQL under pgbench.
 
     Raises:
         WorkloadError: flashtwin has no such trace.

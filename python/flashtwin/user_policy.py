@@ -25,16 +25,16 @@ PolicyDevice = _core.PolicyDevice
 class Policy(ABC):
     """A replacement policy: it ranks the pages in the buffer and selects victims.
 
-    Write-backs, waits for a slot and statistics are handled by the device.
+    The device handles write-backs, waits for buffer slots, and statistics.
 
     Subclass it and pass the class to `run`, `compare` or `hits`, or name it on the command line as
     FILE.py:CLASS. Each run creates a new instance. If the first argument of the class has no default or is
-    called `capacity`, this argument receives the number of pages of the buffer.
+    called `capacity`, it is set to the number of pages of the buffer.
 
     As long as a page is in the buffer, its `Page` is the same object. A `Page` can be a key of dicts and
-    sets, and an index (a small number) of lists and arrays. After `evict` or `forget`, this number is used
-    for another page. Comparing the old `Page`, hashing it or using it as an index then raises an error. A
-    list of evicted pages (ghosts) must therefore store logical pages: `access.lpn` or `device.lpn(page)`.
+    sets, and an index (a small number) of lists and arrays. After `evict` or `forget`, the index is used for
+    another page. Comparing the old `Page`, hashing it or using it as an index then raises an error. A list of
+    evicted pages (ghosts) must therefore store logical pages: `access.lpn` or `device.lpn(page)`.
 
     An `Access` has `lpn` (the logical page), `write`, `dirty` (whether the page differs from flash after the
     access), `request` (number of the host request, the same for all its pages) and `request_pages`.
@@ -44,7 +44,7 @@ class Policy(ABC):
 
     Attributes:
         capacity: size of the buffer in pages; set before the first call.
-        ahead_after_us: time in microseconds without an access of the host after which `ahead` is called.
+        ahead_after_us: `ahead` is called when the host has made no access for this number of microseconds.
         device: view of the device, for use within insert, hit, evict, cleaned, ahead and state. It is set
             before the first call. It has `lpn(page)`; `dirty(page)` (also false while the page is being
             written back); `programming(page)` (whether the page is being written back); `chip(page)` (None if
@@ -72,7 +72,7 @@ class Policy(ABC):
         """Evict one or several pages to make room for another page, and return them.
 
         A page in flight cannot be evicted. If such a page is returned, the device calls `evict` again for
-        another page. When the page is no longer in flight, the device inserts it into the policy again.
+        another page. The device inserts the page into the policy again when it is no longer in flight.
         """
 
     @abstractmethod
@@ -83,7 +83,7 @@ class Policy(ABC):
         """Called when a dirty page was written back and stays in the buffer as a clean page."""
 
     def ahead(self, in_flight: int) -> SupportsIndex | None:
-        """Return a dirty page to write back before it is evicted, or None.
+        """Return a dirty page that is written back although it is not yet evicted, or None.
 
         The page stays in the buffer, and `cleaned` is called when it has been written. The device calls this
         method whenever a chip becomes idle, and when the host has made no access for `ahead_after_us`. The
@@ -93,18 +93,19 @@ class Policy(ABC):
         raise NotImplementedError
 
     def is_hot(self, lpn: int) -> bool:
-        """Whether logical page `lpn` is hot: to be written to the open block of hot pages.
+        """Whether logical page `lpn` is hot. Hot pages are written to an open block of their own.
 
-        Called when the page is about to be written back. The page may already have been evicted, and the
-        device is not visible in this method. The method requires `ftl.separation=policy`, or a device with
-        placement, on which a hot page without a placement id of the host has placement id 1.
+        Called when the page is about to be written back. The page may already have been evicted, and `device`
+        must not be used in this method. The method has an effect only with `ftl.separation=policy`, or on a
+        device with placement. On the latter, a hot page without a placement id of the host has placement id
+        1.
         """
         raise NotImplementedError
 
     def state(self) -> str:
         """Return the lists of the policy in one line, for `trace_policy` and `flashtwin policy trace`.
 
-        For a policy without this method, these show the pages in the policy, the page inserted last first.
+        If a policy lacks this method, the pages in the policy are shown, the page inserted last first.
         """
         raise NotImplementedError
 
@@ -114,7 +115,7 @@ Factory: TypeAlias = Callable[..., Policy]
 
 
 def label_of(factory: object) -> str:
-    """Return the name of a user's policy in results: its `name`, else the name of the class or function."""
+    """Return the name of a user's policy in results: its `name`, or the name of its class or function."""
     if isinstance(factory, Policy):
         raise FlashtwinError(
             f"policy: give the class {type(factory).__name__}, not an object of it: every run needs a new one"
@@ -135,7 +136,7 @@ _AHEAD_AFTER_US_MAX = 60_000_000
 
 
 def instantiate(factory: Factory, capacity_pages: int, spec: Spec | None) -> _core.UserPolicy:
-    """Create a user's policy for a buffer of that size, and for the device `spec` if there is one."""
+    """Create a user's policy for a buffer of the given size. `spec` is the device, if there is one."""
     label = label_of(factory)
     policy = factory(capacity_pages) if _takes_capacity(factory) else factory()
     if not isinstance(policy, Policy):
@@ -192,10 +193,10 @@ def load(text: str, base: type = Policy, what: str = "policy") -> Callable[..., 
 
 
 def _module(text: str, path: Path) -> ModuleType:
-    """Run a Python file and return it as a module. Its imports also find files in the same directory."""
+    """Run a Python file and return it as a module. It can import files from its own directory."""
     if not path.is_file():
         raise FlashtwinError(f"{text}: there is no file {path}")
-    # The name of the file itself is not used, because it could be that of an installed module.
+    # The module does not have the name of the file, because an installed module may have that name.
     name = f"flashtwin_policy_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:

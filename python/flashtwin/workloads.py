@@ -40,8 +40,8 @@ class Source:
         path: the trace file; None for a generated load.
         text: name of the workload in messages.
         options: how to read the trace.
-        folder: directory of the file, if only this source uses it; the directory is then removed with the
-            source.
+        folder: temporary directory that contains the file; it is removed together with the source. None for a
+            file of the user.
     """
 
     path: Path | None
@@ -62,13 +62,13 @@ class Source:
         except WorkloadError as e:
             if self.folder is None:
                 raise
-            # The path is replaced in the message, because the caller has not given it.
+            # The message must not have the path of the temporary file, because the caller does not know it.
             raise WorkloadError(str(e).replace(str(self.path), self.text)) from None
 
     def beyond(self, device_bytes: int) -> str | None:
-        """Return a message if a trace exceeds `device_bytes`, else None.
+        """Return a message if addresses of a trace exceed the size of the device, otherwise None.
 
-        The message has the highest address, and devices that are large enough.
+        The message gives the size that the trace requires, devices that are large enough, and a remedy.
         """
         if self.path is None:
             return None
@@ -95,7 +95,7 @@ class Source:
 
     def estimate_requests(self) -> int | None:
         """Return the approximate number of requests, for a progress bar; None if it is unknown."""
-        # A pipe can be read only once, so it is not estimated.
+        # The requests of a pipe are not estimated, because it can be read only once.
         return _core.estimate_lines(self.path) if self.path is not None and is_file(self.path) else None
 
 
@@ -135,7 +135,7 @@ _OWN |= {"size_bytes": "size=size_bytes:bytes"}
 
 
 def table(rows: ArrowTable, options: TraceOptions) -> Source:
-    """Write a table as text into a file, and return it as a source. The file is removed with the source."""
+    """Write a table as text to a temporary file, which is removed with the source. Return the source."""
     from ._support.columnar import write_table
 
     name = type(rows).__name__
@@ -152,7 +152,10 @@ def table(rows: ArrowTable, options: TraceOptions) -> Source:
 
 
 def source(workload: WorkloadLike, options: TraceOptions | None = None) -> Source:
-    """Open a workload. A trace is an existing file or pipe, any Path, -, example:NAME, or a table."""
+    """Return a workload as a source: a generated load or a trace.
+
+    A trace is an existing file or pipe, any `Path`, "-", "example:NAME", or a table.
+    """
     options = options or TraceOptions()
     if isinstance(workload, ArrowTable):
         return table(workload, options)
@@ -179,7 +182,7 @@ def source(workload: WorkloadLike, options: TraceOptions | None = None) -> Sourc
 
 
 def _nearest_file(path: Path) -> Path | None:
-    """Return the file in the directory of `path` whose name is most similar; None if none is similar."""
+    """Return the file with the name most similar to `path` in its directory; None if there is none."""
     try:
         names = [file.name for file in path.parent.iterdir() if is_file(file)]
     except (OSError, ValueError):

@@ -1,4 +1,7 @@
-"""The entry point of the command `flashtwin`, outside the package, whose import takes a moment."""
+"""The entry point of the command `flashtwin`.
+
+It is not in the package `flashtwin`, so that Ctrl-C is handled while that package is being imported.
+"""
 
 import os
 import signal
@@ -20,6 +23,6 @@ def main() -> int:
 
 
 def _interrupted(_signal: int, _frame: object) -> None:
-    # An exception could be lost in the compiled modules that are being imported.
+    # No exception is raised, because it could be lost in the compiled modules that are being imported.
     print("\nflashtwin: interrupted", file=sys.stderr, flush=True)
     os._exit(130)

@@ -8,13 +8,13 @@ use flashtwin::Time;
 
 use crate::LiveError;
 
-/// Largest device time; a server's clock stops there. `Time` counts picoseconds in 64 bits, and the request submitted
-/// last must still complete before the count overflows.
+/// Largest device time, at which a server's clock stops. `Time` counts picoseconds in 64 bits. The limit leaves time
+/// for the last submitted request to complete before the count overflows.
 const LAST: Time = Time::from_s(18_000_000);
 const MILLION: u128 = 1_000_000;
 
-/// Dilation: the factor by which device time is slower than the wall clock. With 10, ten wall-clock seconds are one
-/// second of device time.
+/// Dilation: the factor by which device time passes more slowly than wall-clock time. With a factor of 10, ten seconds
+/// of wall-clock time are one second of device time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dilation {
     /// Dilation in millionths.
@@ -51,24 +51,25 @@ impl Dilation {
         self.millionths as f64 / 1e6
     }
 
-    /// Returns the device time after `wall_ns` of wall-clock time, rounded down.
+    /// Returns the device time that passes in `wall_ns` of wall-clock time, rounded down.
     pub fn device(self, wall_ns: u64) -> Time {
         let ps = u128::from(wall_ns) * 1000 * MILLION / u128::from(self.millionths);
         Time(u64::try_from(ps).unwrap_or(u64::MAX))
     }
 
-    /// Returns the first wall-clock nanosecond at which [`Dilation::device`] has reached `time`.
+    /// Returns the wall-clock time at which [`Dilation::device`] reaches `time`: the first such nanosecond.
     pub fn wall_ns(self, time: Time) -> u64 {
         let ns = (u128::from(time.0) * u128::from(self.millionths)).div_ceil(1000 * MILLION);
         u64::try_from(ns).unwrap_or(u64::MAX)
     }
 }
 
-/// The monotonic clock since the server's start, converted to device time.
+/// The monotonic clock since the start of the server, converted to device time.
 #[derive(Debug)]
 pub(crate) struct Clock {
     start: Instant,
-    /// Device time at the server's start, in ps, plus the device time that [`Clock::skip_to`] has skipped since then.
+    /// Device time in ps at the start of the server, plus all device time that [`Clock::skip_to`] has skipped since
+    /// then.
     at_start: AtomicU64,
     pub dilation: Dilation,
 }
@@ -88,7 +89,7 @@ impl Clock {
         self.start.elapsed().as_nanos() as u64
     }
 
-    /// Returns the device time at `now_ns`; `None` after it has reached [`LAST`].
+    /// Returns the device time at `now_ns`; `None` if it is [`LAST`] or later.
     #[inline]
     pub fn device(&self, now_ns: u64) -> Option<Time> {
         let since = self.dilation.device(now_ns);
@@ -102,8 +103,8 @@ impl Clock {
         self.dilation.wall_ns(time.saturating_sub(self.at_start()))
     }
 
-    /// Advances the device time to `time`, unless it is later already. Called when the device has run ahead of the wall
-    /// clock. All later device times are shifted by the difference. Otherwise callers would wait until the wall clock
+    /// Advances the device time to `time`, unless it is later already. All later device times are shifted by the
+    /// difference. Called when the device is ahead of the wall clock; otherwise callers would wait until the wall clock
     /// reaches `time`.
     pub fn skip_to(&self, time: Time) {
         let now = Time(
@@ -115,8 +116,8 @@ impl Clock {
         self.at_start.store(at_start.0, Ordering::Relaxed);
     }
 
-    /// Returns `at_start`. A thread must hold the device lock to change the value, or to be sure to read the latest
-    /// value.
+    /// Returns `at_start`. A thread that changes the value must hold the device lock. So must a thread that needs the
+    /// latest value.
     fn at_start(&self) -> Time {
         Time(self.at_start.load(Ordering::Relaxed))
     }

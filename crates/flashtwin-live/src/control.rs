@@ -1,5 +1,5 @@
-//! A separate socket on which a running server accepts commands. A client sends one line of JSON and receives one line;
-//! then the connection is closed. Only users with access to the server's files may connect.
+//! The control socket, on which a running server accepts commands. A client sends one line of JSON and receives one
+//! line, then the connection is closed. Only users with access to the server's files may connect.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
@@ -22,7 +22,7 @@ use crate::{LiveError, Server};
 const LINE_BYTES_MAX: usize = 4096;
 /// Maximum number of concurrent connections.
 const CLIENTS_MAX: usize = 64;
-/// Time in which a client must send its command. A client that takes longer is disconnected.
+/// Time limit for a client to send its command. A client that takes longer is disconnected.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Commands of the control socket.
@@ -42,7 +42,7 @@ enum Command {
     Replace { member: usize },
     /// Multiplies a member's response times by a factor.
     Slow { member: usize, times: f64 },
-    /// Orders one die or all dies to collect one block now.
+    /// Orders one die to collect one block now, or each die to collect one.
     Collect {
         member: Option<usize>,
         die: Option<u32>,
@@ -78,10 +78,10 @@ pub struct Control {
 }
 
 impl Control {
-    /// Starts to listen at `path`. No file may exist there.
+    /// Starts to listen on a new socket at `path`. No file may exist there.
     ///
     /// # Errors
-    /// Fails if the path exists or no socket can be made there.
+    /// Fails if the path exists or no socket can be created there.
     pub fn start(server: Arc<Server>, path: &Path) -> Result<Control, LiveError> {
         let wrong = |e| LiveError::io(path, "listen on", e);
         let listener = UnixListener::bind(path).map_err(wrong)?;
@@ -95,7 +95,7 @@ impl Control {
                     if stopping.load(Ordering::Acquire) {
                         break;
                     }
-                    // Errors are ignored: they concern only the client, which may have disconnected.
+                    // An error is ignored, because it concerns only this client, which may have disconnected.
                     let _ = client.and_then(|client| clients.add(&server, client));
                 }
                 clients.stop();
@@ -111,17 +111,17 @@ impl Control {
     /// Stops listening.
     pub fn stop(self) {
         self.ended.store(true, Ordering::Release);
-        // Connecting wakes the listening thread. If that fails, no thread is listening.
+        // The connection wakes the listening thread. If connecting fails, no thread is listening.
         let woken = UnixStream::connect(&self.path);
         let _ = fs::remove_file(&self.path);
         if woken.is_ok() {
-            // If the thread panicked, its message has already been printed.
+            // An error is ignored: if the thread panicked, its message has already been printed.
             let _ = self.thread.join();
         }
     }
 }
 
-/// Connected clients. Each has its own thread, so that an idle client does not delay others.
+/// Connected clients. Each has a separate thread, so that an idle client does not delay others.
 #[derive(Default)]
 struct Clients(VecDeque<(UnixStream, JoinHandle<()>)>);
 
@@ -129,16 +129,16 @@ impl Clients {
     fn add(&mut self, server: &Arc<Server>, client: UnixStream) -> io::Result<()> {
         self.0.retain(|(_, thread)| !thread.is_finished());
         if self.0.len() >= CLIENTS_MAX {
-            // The oldest connection has had the most time to send its command.
+            // The oldest connection is ended, because it has had the most time to send its command.
             self.0.pop_front().map_or(Ok(()), end)?;
         }
         let (server, connection) = (server.clone(), client.try_clone()?);
         let thread = thread::Builder::new()
             .name("flashtwin-ctl".into())
             .spawn(move || {
-                // Errors are ignored, because a client that has disconnected needs no response. The connection must be
-                // shut down: `stop` has a second handle of the stream, so dropping this one would not close the stream,
-                // and a client that reads to the end would wait.
+                // An error is ignored: a client that has disconnected needs no response. The connection must be shut
+                // down, because a client that reads to the end would wait otherwise. Dropping this stream would not
+                // close the connection, because `stop` has a second handle of it.
                 let _ = serve(&server, &client);
                 let _ = client.shutdown(Shutdown::Both);
             })?;
@@ -158,7 +158,7 @@ impl Clients {
 /// Stops reading from a client, and waits until its command has completed.
 fn end((client, thread): (UnixStream, JoinHandle<()>)) -> io::Result<()> {
     let shut = client.shutdown(Shutdown::Read);
-    // If the thread panicked, its message has already been printed.
+    // An error is ignored: if the thread panicked, its message has already been printed.
     let _ = thread.join();
     shut
 }
@@ -179,7 +179,7 @@ fn serve(server: &Server, mut client: &UnixStream) -> io::Result<()> {
     client.write_all(format!("{response}\n").as_bytes())
 }
 
-/// Returns the first line from the client; `None` if it is too long or arrives too late.
+/// Returns the first line that the client sends; `None` if it is too long or too late.
 fn line(mut client: &UnixStream) -> io::Result<Option<Vec<u8>>> {
     let began = Instant::now();
     let (mut line, mut part) = (Vec::new(), [0; 512]);
@@ -244,7 +244,7 @@ fn carry_out(server: &Server, command: &Command) -> Value {
         Command::PlacementUpdate { ids } => server.placement_update(ids).map(handles),
         Command::Disturb(how) => server.disturb(*how).map(|()| json!(how)),
         Command::Stop {} => {
-            // SAFETY: the arguments are numbers. The signal goes to this process, whose server handles it.
+            // SAFETY: the arguments are numbers. The signal is sent to this process, and the server handles it.
             unsafe { libc::kill(libc::getpid(), libc::SIGTERM) };
             Ok(json!({}))
         }

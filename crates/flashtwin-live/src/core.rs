@@ -1,5 +1,5 @@
-//! The calls in flight on the device, without clock and threads. A call is submitted at an instant of device time. It
-//! is returned exactly once: when the device has run to the completion of the call or further.
+//! The calls in flight on the device, without a clock and without threads. A call is submitted at an instant of device
+//! time. It is returned exactly once, when the device has run at least until the completion of the call.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use flashtwin::{Op, OutOfRange, PlacementId, PowerCut, Request, Status, Time};
 use crate::recording::Recording;
 use crate::Twin;
 
-/// Largest request in bytes that the device receives; longer calls are split into pieces. A host's block layer also
-/// splits larger requests.
+/// Largest request in bytes that the device receives. Longer calls are split into pieces, as a host's block layer would
+/// split them.
 const PIECE_BYTES_MAX: u64 = 1 << 20;
 /// Largest number of pieces of a call. Callers split longer calls ([`Core::batch_bytes`]).
 pub const BATCH_PIECES: u64 = 64;
@@ -23,7 +23,7 @@ pub struct Call {
     pub offset: u64,
     /// Length in bytes; 0 for a flush.
     pub bytes: u64,
-    /// Whether the call completes only when the data are on the medium.
+    /// Whether the call completes only when its data are on the medium (force unit access).
     pub fua: bool,
     /// Placement id of a write.
     pub placement: PlacementId,
@@ -68,7 +68,7 @@ impl<W> Core<W> {
         }
     }
 
-    /// Records the requests to the device from now on.
+    /// Records all requests to the device that follow.
     pub(crate) fn record(&mut self, recording: Arc<Recording>) {
         self.recording = Some(recording);
     }
@@ -83,7 +83,7 @@ impl<W> Core<W> {
         &*self.twin
     }
 
-    /// Returns the device, for a caller that stops it.
+    /// Returns the device itself, for a caller that is going to stop it.
     pub fn twin_mut(&mut self) -> &mut dyn Twin {
         &mut *self.twin
     }
@@ -93,14 +93,14 @@ impl<W> Core<W> {
         self.places.len() - self.free.len()
     }
 
-    /// Runs the device until `now`, and appends completed calls to `finished`. If `now` is before the device's own
-    /// time, the device does not run further.
+    /// Runs the device until `now`, and appends the completed calls to `finished`. If the device's own time is already
+    /// later than `now`, it does not run further.
     pub fn advance(&mut self, now: Time, finished: &mut Vec<(W, Response)>) {
         self.twin.advance(now.max(self.twin.now()));
         self.hand_out(finished);
     }
 
-    /// Submits a call at `now`. The call may have completed, and be in `finished`, when this function returns.
+    /// Submits a call at `now`. The call may complete immediately, and is then in `finished`.
     ///
     /// # Errors
     /// Fails if the call ends beyond the device.
@@ -126,7 +126,7 @@ impl<W> Core<W> {
         let place = self.take_place(caller, now);
         let (mut at, end) = (call.offset, call.offset + call.bytes);
         loop {
-            // Pieces end between pages, because a page in two pieces would be processed twice.
+            // Pieces end at page boundaries, because a page in two pieces would be processed twice.
             let piece_end = end.min((at / self.piece_bytes + 1) * self.piece_bytes);
             let request = Request {
                 arrival: now,
@@ -164,7 +164,7 @@ impl<W> Core<W> {
         finished.extend(callers.map(|caller| (caller, failed)));
     }
 
-    /// Simulates a power loss: all calls in flight fail. Returns `None` if the device cannot be used afterwards.
+    /// Simulates a power loss. All calls in flight fail. Returns `None` if the device cannot be used after the loss.
     pub fn cut_power(&mut self, finished: &mut Vec<(W, Response)>) -> Option<PowerCut> {
         self.abandon(finished);
         self.places.clear();

@@ -1,5 +1,5 @@
 //! Injected disturbances: longer response times and failed reads. They are applied between the device and the driver.
-//! Clients notice them, but they change neither the model nor the device's own report.
+//! Clients notice them, but the model and the device's own report do not change.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -25,14 +25,14 @@ pub struct Disturbance {
     pub read_error_share: f64,
 }
 
-/// Largest extra latency: one hour. With a longer one, the server would seem to hang.
+/// Largest extra latency: one hour. With a longer one, the server would appear to hang.
 const LATENCY_US_MAX: u64 = 3_600_000_000;
 
 impl Disturbance {
     /// Checks the values.
     ///
     /// # Errors
-    /// Fails if a value is out of its range; the error names it.
+    /// Fails if a value is out of its range. The error names the value.
     pub fn check(&self) -> Result<(), LiveError> {
         for (what, share) in [
             ("latency_share", self.latency_share),
@@ -81,7 +81,7 @@ impl Disturbed {
         share > 0.0 && self.rng.below(PARTS) < (share * PARTS as f64) as u64
     }
 
-    /// Takes the completions of the device, and releases those whose extra latency has passed.
+    /// Takes the completions of the device. Releases those completions whose extra latency has passed.
     fn pass_on(&mut self) {
         if !self.twin.completions().is_empty() {
             let mut new = std::mem::take(self.twin.completions());
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
     use flashtwin::{DeviceSpec, Ssd};
 
-    /// Reads and writes pages alternately, one every few milliseconds. Returns the number of failed reads and the extra
+    /// Reads and writes pages in turn, one every few milliseconds. Returns the number of failed reads, and the extra
     /// latency of each response in µs.
     fn outcome(how: Disturbance) -> (u64, Vec<u64>) {
         let profile = flashtwin::spec::builtin("demo").expect("demo is built in");

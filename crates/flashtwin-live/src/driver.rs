@@ -1,11 +1,12 @@
-//! A device in real time. The calling thread runs the device until now and submits its request. Unless the request
-//! completes immediately, the thread waits (module `wait`). Most waiting threads poll the clock, and run the device
-//! when its next event is due. While no thread polls, a background thread, the pacer, runs the device. The pacer sleeps
-//! until shortly before the next event, spins until the event is due, runs the device, and wakes the waiters whose
-//! calls have completed.
+//! A device in real time. A calling thread runs the device until the present time and submits its request. Unless the
+//! request completes immediately, the thread waits (module `wait`).
 //!
-//! Device time never passes the wall clock, so the device is never ahead of a call that arrives. A power loss is the
-//! exception: the device runs on, and the clock is then advanced ([`Clock::skip_to`]).
+//! Most waiting threads poll the clock, and run the device when its next event is due. While no thread polls, a
+//! background thread, the pacer, runs the device. The pacer sleeps until shortly before the next event and spins until
+//! the event is due. Then it runs the device, and wakes the waiters whose calls have completed.
+//!
+//! Device time never passes the wall clock, so the device is never ahead of a call that arrives. The only exception is
+//! a power loss: the device runs on until it is idle, and the clock is then advanced ([`Clock::skip_to`]).
 
 mod core_affinity;
 mod cpu_latency_hint;
@@ -31,7 +32,7 @@ use core_affinity::CoreAffinity;
 use cpu_latency_hint::{LatencyHint, LATENCY_FILE};
 use wait::{Finished, Pollers, Waiter, WAITER};
 
-/// Number of attempts to take the lock before a thread sleeps until the lock is free.
+/// Number of attempts to take the lock. After that, a thread sleeps until the lock is free.
 const LOCK_TRIES: u32 = 100;
 
 struct Inner {
@@ -39,13 +40,14 @@ struct Inner {
     /// Buffer for completed calls, reused.
     finished: Finished,
     stopping: bool,
-    /// Keeps contents that writes replace, which a power loss may restore. Is notified of the device's programs.
+    /// Keeps earlier contents of pages, which a power loss may restore. Receives a notification of each program of the
+    /// device.
     undo: Arc<Undo>,
 }
 
 impl Inner {
-    /// Passes the device's program notifications to [`Undo`]. Must be called before a caller can notice the effects of
-    /// these programs.
+    /// Passes the device's notifications of programs to [`Undo`]. Must be called before any caller can observe the
+    /// effects of these programs.
     fn notify_undo(&mut self) {
         let undo = &self.undo;
         self.core
@@ -54,7 +56,7 @@ impl Inner {
     }
 }
 
-/// Error: no call can complete any more. Either the device's clock has reached its end, the user's placement rules have
+/// Error: no call can complete any more. The device's clock has reached its end, the user's placement rules have
 /// failed, or a bug has broken the model.
 struct Broken;
 
@@ -62,7 +64,7 @@ struct Shared {
     inner: Mutex<Inner>,
     lateness: Mutex<LatenessLog>,
     clock: Clock,
-    /// Time of the device's next event, in ns of the wall clock.
+    /// Wall-clock time of the device's next event, in ns.
     target_ns: AtomicU64,
     /// Calls in flight.
     waiting: AtomicUsize,
@@ -70,21 +72,21 @@ struct Shared {
     affinity: CoreAffinity,
     hint: LatencyHint,
     pacer: OnceLock<Thread>,
-    /// Time at which the pacer's sleep ends, in ns of the wall clock; 0 while it is awake.
+    /// Wall-clock time at which the pacer's sleep ends, in ns. The value is 0 while the pacer is awake.
     asleep_until_ns: AtomicU64,
     spin_ns: AtomicU64,
     /// Whether the device accepts no more writes.
     read_only: AtomicBool,
-    /// Number of power losses so far. Changed only under the lock.
+    /// Number of power losses so far. A thread that changes it must hold the lock.
     cuts: AtomicU64,
-    /// Whether new calls are rejected. Changed only under the lock.
+    /// Whether new calls are rejected. A thread that changes the value must hold the lock.
     closed: AtomicBool,
     /// Set once the user's placement rules have failed.
     rules_failed: Arc<AtomicBool>,
 }
 
-/// Guard of a thread that runs the model. If a bug in the model makes the thread panic, the guard fails all waiting
-/// calls when it is dropped.
+/// Guard of a thread that runs the model. If the thread panics because of a bug in the model, dropping the guard fails
+/// all waiting calls.
 struct FailWaitersOnPanic<'a>(&'a Shared);
 
 impl Drop for FailWaitersOnPanic<'_> {
@@ -95,7 +97,7 @@ impl Drop for FailWaitersOnPanic<'_> {
     }
 }
 
-/// A device that completes each call when its time has come on the wall clock.
+/// A device in real time: a call completes when the wall clock reaches the completion time in the model.
 pub struct Driver {
     shared: Arc<Shared>,
     pacer: Mutex<Option<JoinHandle<()>>>,
@@ -163,12 +165,12 @@ impl Driver {
         let pacer = thread::Builder::new()
             .name("flashtwin-pacer".into())
             .spawn(move || {
-                // After a panic caused by a bug in the model, callers must not wait forever.
+                // If a bug in the model makes the pacer panic, all calls fail, so that no caller waits forever.
                 if catch_unwind(AssertUnwindSafe(|| paced.pace())).is_err() {
                     paced.fail_all();
                 }
             })?;
-        // No call can have been made yet, and only calls through this handle wake the pacer.
+        // The pacer is set in time: calls need the handle that is returned below, and only calls wake the pacer.
         let _ = shared.pacer.set(pacer.thread().clone());
         Ok(Driver {
             shared,
@@ -190,7 +192,7 @@ impl Driver {
         self.page_bytes
     }
 
-    /// Whether the device has refused a write because it accepts no more writes.
+    /// Whether the device has refused a write because it has become read-only.
     pub fn is_read_only(&self) -> bool {
         self.shared.read_only.load(Ordering::Relaxed)
     }
@@ -201,9 +203,9 @@ impl Driver {
     }
 
     /// Simulates a power loss. All calls in flight fail, and so do later calls with an earlier value of
-    /// [`Driver::cuts`]. `then` receives the lost pages and the number of failed calls. It runs before any other
+    /// [`Driver::cuts`]. `then` receives the lost pages and the number of failed calls. It is called before any other
     /// operation on the device. The counters of the report start again at zero. Returns `None` if the device cannot be
-    /// used afterwards.
+    /// used after the loss.
     pub(crate) fn cut_power<T>(&self, then: impl FnOnce(&PowerCut, usize) -> T) -> Option<T> {
         let _guard = FailWaitersOnPanic(&self.shared);
         let mut reported = self.reported();
@@ -212,15 +214,15 @@ impl Driver {
         Some(done)
     }
 
-    /// Applies `how` to the device at its current time. Returns `None` if a bug has broken the device.
+    /// Applies `how` to the device at the present device time. Returns `None` if a bug has broken the device.
     pub(crate) fn change<T>(&self, how: impl FnOnce(&mut dyn Twin) -> T) -> Option<T> {
         let _guard = FailWaitersOnPanic(&self.shared);
         self.shared.change(how)
     }
 
-    /// Executes a call, and returns when the device has completed it. Long calls are executed in parts, one after the
-    /// other. `cuts` is the value of [`Driver::cuts`] when the caller's connection was made; after a further power loss
-    /// the call fails.
+    /// Executes a call, and returns when the device has completed it. A long call is executed in parts, one after the
+    /// other. `cuts` is the value of [`Driver::cuts`] when the connection of the caller was made. If the power was lost
+    /// since then, the call fails.
     ///
     /// # Errors
     /// Fails if the call ends beyond the device, the device refuses it or has lost the data, the power was lost, or the
@@ -243,8 +245,8 @@ impl Driver {
         }
     }
 
-    /// Returns the report. Its `exported_bytes` are those of the whole device, even if clients can access only a
-    /// part.
+    /// Returns the report. `exported_bytes` in the report is the size of the whole device, even if clients can access
+    /// only a part.
     pub fn report(&self) -> Report {
         let mut reported = self.reported();
         let inner = self.shared.lock_ignoring_poison();
@@ -252,7 +254,7 @@ impl Driver {
         let twin = inner.core.twin();
         let (device, waiting) = (twin.name(), inner.core.waiting());
         let read_only = twin.is_read_only();
-        // The lock is released, so that other threads can run the device while the rest of the report is computed.
+        // The lock is released here, so that other threads can run the device while the rest of the report is computed.
         drop(inner);
         let recent = counts.since(&reported);
         let all = counts.since(&Counts::default());
@@ -284,15 +286,16 @@ impl Driver {
         }
     }
 
-    /// Rejects new calls, and fails the calls in flight. The device still executes the requests submitted so far.
+    /// Rejects new calls and fails the calls in flight. The device still executes all requests submitted so far.
     pub(crate) fn close(&self) {
         let inner = self.shared.lock_ignoring_poison();
         self.shared.closed.store(true, Ordering::Release);
         self.shared.fail_all_of(inner);
     }
 
-    /// Stops the pacer, completes the device's pending work, then passes the device to `then`. Returns `None` if the
-    /// work does not end, the rules have failed, or a bug has broken the device. Must be the last call on the driver.
+    /// Stops the pacer, completes all pending work of the device, and passes the device to `then`. Must be the last
+    /// call on the driver. Returns `None` if the work does not end, the placement rules have failed, or a bug has
+    /// broken the device.
     pub fn stop<T>(&self, then: impl FnOnce(&dyn Twin) -> T) -> Option<T> {
         {
             let mut inner = self.shared.lock_ignoring_poison();
@@ -300,7 +303,7 @@ impl Driver {
         }
         if let Some(pacer) = self.pacer.lock().ok()?.take() {
             pacer.thread().unpark();
-            // The pacer catches its own panics, so this does not fail.
+            // Joining does not fail, because the pacer catches its own panics.
             let _ = pacer.join();
         }
         let mut inner = self.shared.inner.lock().ok()?;
@@ -315,7 +318,8 @@ impl Driver {
 }
 
 impl Shared {
-    /// Returns the lock even if a thread panicked while it held it. The data may then be in an intermediate state.
+    /// Returns the lock even if a thread panicked while it held the lock. The data may then be in an intermediate
+    /// state.
     fn lock_ignoring_poison(&self) -> MutexGuard<'_, Inner> {
         match self.inner.lock() {
             Ok(inner) => inner,
@@ -327,7 +331,7 @@ impl Shared {
         if self.rules_failed.load(Ordering::Relaxed) {
             return Err(Broken);
         }
-        // The lock is never held for long. Trying again takes less time than being woken.
+        // Threads hold the lock only briefly. Repeated attempts take less time than a sleep and a wake-up.
         for _ in 0..LOCK_TRIES {
             match self.inner.try_lock() {
                 Ok(inner) => return Ok(inner),
@@ -338,7 +342,7 @@ impl Shared {
         self.inner.lock().map_err(|_| Broken)
     }
 
-    /// Runs the device until now, and adds the completed calls to `finished`.
+    /// Runs the device until the present time. Appends the completed calls to `finished`.
     fn run(&self, inner: &mut Inner, finished: &mut Finished) -> Result<Time, Broken> {
         let now = self.clock.device(self.clock.now_ns()).ok_or(Broken)?;
         inner.core.advance(now, &mut finished.0);
@@ -347,8 +351,8 @@ impl Shared {
         Ok(now)
     }
 
-    /// Processes the effects of a run of the device: its programs, the end of its life, the time of its next event,
-    /// and the number of waiting calls. Must be called each time the device has run, before a caller can notice these
+    /// Processes the effects of a run of the device: its programs, the end of its life, the time of its next event, and
+    /// the number of waiting calls. Must be called after each run of the device, before a caller can observe these
     /// effects.
     fn ran(&self, inner: &mut Inner) {
         inner.notify_undo();
@@ -386,8 +390,7 @@ impl Shared {
         }
     }
 
-    /// Releases the lock, then wakes the callers whose calls have completed. Keeps the emptied list of calls for the
-    /// next run.
+    /// Releases the lock, then wakes the callers whose calls have completed. Keeps the emptied list of calls for reuse.
     fn release_and_wake(
         &self,
         mut inner: MutexGuard<'_, Inner>,
@@ -407,7 +410,7 @@ impl Shared {
         }
     }
 
-    /// Wakes the pacer if no thread polls. Called by a thread that has stopped running the device.
+    /// Wakes the pacer if no thread polls. Must be called by a thread that stops polling or running the device.
     fn rely_on_pacer(&self) {
         if self.pollers.none()
             && self.target_ns.load(Ordering::SeqCst) < self.asleep_until_ns.load(Ordering::SeqCst)
@@ -433,8 +436,8 @@ impl Shared {
         drop(inner);
     }
 
-    /// Simulates a power loss. Returns the value of `then`, and the counts directly after the loss; `None` if the
-    /// device cannot be used afterwards.
+    /// Simulates a power loss. Returns the value of `then`, and the counts directly after the loss. Returns `None` if
+    /// the device cannot be used after the loss.
     fn cut_power<T>(&self, then: impl FnOnce(&PowerCut, usize) -> T) -> Option<(T, Counts)> {
         let mut inner = self.lock().ok()?;
         let mut finished = Finished::default();
@@ -443,7 +446,7 @@ impl Shared {
         self.cuts.fetch_add(1, Ordering::AcqRel);
         let cut = inner.core.cut_power(&mut finished.0);
         self.complete(&finished);
-        // After the loss, the flash ran until it was idle. That took device time, but no wall-clock time.
+        // After the loss, the flash has run until it is idle. This took device time, but no wall-clock time.
         self.clock.skip_to(inner.core.twin().now());
         self.ran(&mut inner);
         if cut.is_none() {

@@ -1,4 +1,4 @@
-//! Errors: a message if a start fails, an errno if a call fails.
+//! Errors. A failed start has a message, a failed call has an errno.
 
 use std::fmt;
 use std::io;
@@ -26,7 +26,7 @@ pub enum LiveError {
         /// Message of the system.
         source: io::Error,
     },
-    /// The store does not fit the device, or is in use.
+    /// The store does not fit the device, or another server uses it.
     Store(String),
 }
 
@@ -89,13 +89,14 @@ pub enum Failure {
     Beyond,
     /// The device accepts no more writes: it is at the end of its life.
     ReadOnly,
-    /// Data are lost with a die or in an array, or the server is broken.
+    /// Data are lost because a die or too many members of an array have failed, or the server is
+    /// broken.
     Lost,
     /// Power was lost after the connection was made.
     Cut,
     /// The server is stopping.
     Stopping,
-    /// The request asks for fast zeroing, which is not possible for its range.
+    /// The client requested fast zeroing, which is not possible for this range.
     Slow,
     /// The store refused a read or write.
     Store(io::Error),
@@ -111,7 +112,7 @@ impl Failure {
             Failure::Stopping => libc::ESHUTDOWN,
             Failure::Slow => libc::EOPNOTSUPP,
             Failure::Store(e) => match e.raw_os_error() {
-                // All causes that mean that there is no room are reported as ENOSPC.
+                // All errors that mean a lack of space are reported as ENOSPC.
                 Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG | libc::ENOMEM) => libc::ENOSPC,
                 _ => libc::EIO,
             },

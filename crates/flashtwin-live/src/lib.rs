@@ -1,9 +1,9 @@
-//! The live driver: the same model as offline, paced by the wall clock, and the data of a block device. A server of a
-//! block protocol calls a [`Server`] from any number of threads. Each call returns when the modelled device would have
+//! The live driver: a block device whose response times are those of the model, in real time. A server of a block
+//! protocol calls a [`Server`] from any number of threads. Each call returns when the modelled device would have
 //! responded.
 //!
-//! [`Core`] has the calls in flight, but no clock. [`Driver`] runs it in real time. [`Store`] has the data. [`Server`]
-//! combines these, reads the settings and writes the report.
+//! [`Core`] has the device and the calls in flight, but no clock. [`Driver`] runs it in real time. [`Store`] has the
+//! data. [`Server`] combines these, reads the settings and writes the report.
 
 mod clock;
 mod control;

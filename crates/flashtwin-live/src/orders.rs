@@ -1,5 +1,5 @@
-//! Commands to a running device that are no client requests, such as commands from the control socket. An SSD and an
-//! array execute them in different ways.
+//! Orders: commands to a running device that are not client requests, for example from the control socket. SSDs and
+//! arrays execute them in different ways.
 
 use flashtwin::placement::Placed;
 use flashtwin::spec::Buffer;
@@ -9,13 +9,13 @@ use crate::LiveError;
 
 /// A device that takes orders.
 pub trait Orders {
-    /// Orders one die, or all dies if `die` is `None`, to collect one block each. On an array, the order is for one
-    /// member, or for all members if `member` is `None`. Returns the number of dies.
+    /// Orders one die to collect one block, or each die to collect one if `die` is `None`. On an array, the order is
+    /// for one member, or for all members if `member` is `None`. Returns the number of dies that received it.
     ///
     /// # Errors
     /// Fails if there is no such member or die, or if the device cannot collect a single block.
     fn collect(&mut self, member: Option<usize>, die: Option<u32>) -> Result<u32, LiveError>;
-    /// Makes a die fail and returns the number of pages lost.
+    /// Makes a die fail. Returns the number of pages lost.
     ///
     /// # Errors
     /// Fails if there is no such die, or if the device cannot work without it.
@@ -36,15 +36,15 @@ pub trait Orders {
     /// Checks changes of GC settings.
     ///
     /// # Errors
-    /// Fails if a setting cannot change, or if a value is wrong.
+    /// Fails if a setting cannot change while the device runs, or if a value is wrong.
     fn may_set_gc(&self, settings: &[(&str, &str)]) -> Result<(), LiveError>;
     /// Changes GC settings.
     ///
     /// # Errors
     /// Fails as [`Orders::may_set_gc`] does.
     fn set_gc(&mut self, settings: &[(&str, &str)]) -> Result<(), LiveError>;
-    /// Sets the GC settings back to `start`, which [`Orders::gc_settings`] returned when the server started. Called
-    /// before the state of the flash is saved, because that state must fit the device as it was started.
+    /// Restores the GC settings `start`, which [`Orders::gc_settings`] returned when the server started. Called before
+    /// the state of the flash is saved, because the state must fit the device as it was started.
     ///
     /// # Errors
     /// Fails as [`Orders::may_set_gc`] does.
@@ -63,11 +63,11 @@ pub trait Orders {
         }
         self.set_gc(&settings)
     }
-    /// Changes GC settings and keys of the buffer's policy, and returns all keys that can change, with their values. If
+    /// Changes GC settings and keys of the buffer's policy. Returns all keys that can change, with their values. If
     /// keys of the policy are given, a new policy with the same name replaces the present one ([`Orders::set_policy`]).
     ///
     /// # Errors
-    /// Fails if a key cannot change, or if a value is wrong; nothing is changed then.
+    /// Fails if a key cannot change, or if a value is wrong. In that case, nothing is changed.
     fn set_keys(&mut self, changes: &[(&str, &str)]) -> Result<LiveKeys, LiveError> {
         let (gc, of_policy): (Vec<_>, Vec<_>) =
             (changes.iter().copied()).partition(|(key, _)| key.trim().starts_with("gc."));
@@ -94,7 +94,7 @@ pub trait Orders {
     }
 }
 
-/// Keys that can change while a device runs, and their values in TOML.
+/// Keys that can change while a device runs, each with its value in TOML.
 pub type LiveKeys = Vec<(&'static str, String)>;
 
 impl Orders for Ssd {
@@ -161,7 +161,7 @@ impl Orders for Array {
     }
 }
 
-/// Returns the error for a command that names a member of a device without members.
+/// Returns the error for a command that names a member, on a device that is no array.
 pub(crate) fn no_members() -> LiveError {
     LiveError::Setting("the device has no members: it is no array".into())
 }

@@ -1,9 +1,9 @@
-//! The recording of a device's requests: a trace in our own text form, in device time.
+//! The recording of the requests that a device receives: a trace in flashtwin's own text form, in device time.
 //!
-//! Adding a request appends a line in memory. The lines are written to the file together with the report. Only whole
+//! Each request is appended as a line in memory. The lines are written to the file together with the report. Only whole
 //! lines are written, so that the file of a killed server can be read to its end. If the file system is full, lines
-//! stay in memory until the next attempt. If the memory for lines is full, further requests are only counted as
-//! missing.
+//! stay in memory until the next attempt. If the memory for lines is also full, further requests are not recorded, but
+//! counted as missing.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -17,8 +17,8 @@ use flashtwin_workload::CsvColumns;
 
 use crate::LiveError;
 
-/// Limit in bytes for lines in memory. It applies separately to lines that wait to be written and to lines being
-/// written.
+/// Largest size in bytes of the lines in memory. The limit applies once to the lines that wait, and once to the lines
+/// that are being written.
 const ROOM_BYTES: usize = 32 << 20;
 
 /// A running recording.
@@ -43,12 +43,13 @@ struct Out {
     file: File,
     /// Number of bytes of whole lines in the file.
     bytes: u64,
-    /// Lines that are being written, or will be written next.
+    /// Lines that are being written. After an error, they are written at the next attempt.
     taken: Vec<u8>,
 }
 
 impl Out {
-    /// Writes the taken lines. After an error, the file ends with the last line that was written completely.
+    /// Writes the lines in `taken` to the file. After an error, the file ends with the last line that was written
+    /// completely.
     fn put(&mut self) -> io::Result<()> {
         let mut written = 0;
         let put = loop {
@@ -70,7 +71,7 @@ impl Out {
         self.bytes += whole as u64;
         self.taken.drain(..whole);
         if put.is_err() {
-            // If this fails as well, the next attempt overwrites the incomplete line.
+            // If truncating the file fails, too, the next attempt overwrites the incomplete line.
             let _ = self.file.set_len(self.bytes);
         }
         put
@@ -86,11 +87,11 @@ fn count(lines: &[u8]) -> u64 {
 }
 
 impl Recording {
-    /// Creates the file at `path`, which must not exist. `has_placement` adds a column of placement ids, for a device that
-    /// writes by units.
+    /// Creates the file at `path`, which must not exist. `has_placement` adds a column of placement ids, for devices
+    /// that write by units.
     ///
     /// # Errors
-    /// Fails if the file exists or cannot be made.
+    /// Fails if the file exists or cannot be created.
     pub fn begin(path: &Path, has_placement: bool) -> Result<Recording, LiveError> {
         let columns = match has_placement {
             true => CsvColumns::Placement,
@@ -118,7 +119,7 @@ impl Recording {
             taken: format!("{}\n", columns.header()).into_bytes(),
         };
         if let Err(e) = out.put() {
-            // The file was created above, and is of no use without its first line.
+            // The new file is removed, because it is useless without its first line.
             let _ = fs::remove_file(path);
             return Err(LiveError::io(path, "write", e));
         }
@@ -131,7 +132,7 @@ impl Recording {
         })
     }
 
-    /// Adds a request in memory. The file is written later.
+    /// Adds a request to the lines in memory, which are written to the file later.
     pub fn add(&self, request: &Request) {
         let mut added = lock(&self.added);
         if added.lines.len() >= self.room_bytes {
@@ -142,7 +143,7 @@ impl Recording {
         let _ = self.columns.write_request(&mut added.lines, request);
     }
 
-    /// Writes the lines added so far to the file. After an error they are kept for the next attempt.
+    /// Writes the lines in memory to the file. After an error, they are kept for the next attempt.
     pub fn write(&self) -> Result<(), LiveError> {
         self.put()
             .map_err(|e| LiveError::io(&self.path, "write", e))
@@ -155,7 +156,7 @@ impl Recording {
         out.put()
     }
 
-    /// Writes the remaining lines. An error message contains the number of missing requests.
+    /// Writes the remaining lines to the file. If requests are missing, the error message has their number.
     pub fn end(&self) -> Result<(), LiveError> {
         let put = self.put();
         let (added, out) = (lock(&self.added), lock(&self.out));
@@ -175,7 +176,7 @@ mod tests {
     use super::*;
     use flashtwin::{Op, Time};
 
-    /// Adds this number of requests, each as one line.
+    /// Adds `requests` requests to the recording. Each is one line.
     fn add(recording: &Recording, requests: u64) {
         for i in 0..requests {
             recording.add(&Request {

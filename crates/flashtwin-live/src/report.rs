@@ -1,4 +1,4 @@
-//! The report of a server, while it runs and at its end.
+//! The report of a server. It is written while the server runs and at its end.
 
 use std::iter::repeat;
 
@@ -7,10 +7,11 @@ use flashtwin::{Cause, Op, Time};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// Largest lateness recorded, in ns. A longer one is recorded as this value.
+/// Largest lateness that is recorded, in ns. Longer ones are recorded as this value. Lateness is the time from the
+/// completion of a call in device time to its return.
 const LATENESS_NS_MAX: u64 = 3_600_000_000_000;
 
-/// Percentiles in microseconds, exact to three digits. Names are those in the summary of a run.
+/// Percentiles in microseconds, exact to three digits. Their names are those in the summary of an offline run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Percentiles {
     /// Median.
@@ -44,23 +45,24 @@ impl Percentiles {
     }
 }
 
-/// Response times of one kind of request, in microseconds of device time.
+/// Counts of one kind of request, and its response times in microseconds of device time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct CallCounts {
     /// Requests completed without an error.
     pub requests: u64,
     /// Bytes of the requests completed without an error.
     pub bytes: u64,
-    /// Page accesses of the requests completed without an error.
+    /// Page accesses of the requests that completed without an error.
     pub pages: u64,
     /// Page accesses that hit the buffer.
     pub hits: u64,
-    /// Number of requests, in addition to `requests`, that were refused because the device accepts no more writes.
+    /// Number of requests that were refused because the device accepts no more writes. They are not counted in
+    /// `requests`.
     pub refused: u64,
-    /// Number of requests, in addition to `requests`, that failed because the device has lost their data. Injected
-    /// failures are not counted.
+    /// Number of requests that failed because the device has lost their data. They are not counted in `requests`.
+    /// Injected failures are not counted here.
     pub failed: u64,
-    /// Sum of the response times of the requests completed without an error, in seconds.
+    /// Sum in seconds of the response times of the requests that completed without an error.
     pub total_s: f64,
     /// Percentiles of the response times.
     #[serde(flatten)]
@@ -99,7 +101,7 @@ pub struct Responses {
     pub flush: CallCounts,
 }
 
-/// Delay from the device's completion of a call to the call's return, in microseconds of the wall clock.
+/// Lateness: the time from the completion of a call in device time to its return, in microseconds of the wall clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Lateness {
     /// Calls counted.
@@ -118,9 +120,11 @@ pub struct FlashCounts {
     pub host_pages: u64,
     /// Pages moved within the flash.
     pub moved_pages: u64,
-    /// Bytes programmed per byte that the host wrote; `None` if the host has written nothing.
+    /// Write amplification of the device: bytes programmed per byte that the host wrote. `None` if the host has written
+    /// nothing.
     pub device_write_amplification: Option<f64>,
-    /// Pages programmed per page programmed for the host; `None` if no page was programmed for the host.
+    /// Write amplification of GC: pages programmed per page programmed for the host. `None` if no page was programmed
+    /// for the host.
     pub gc_write_amplification: Option<f64>,
     /// Blocks erased.
     pub erases: u64,
@@ -131,8 +135,8 @@ pub struct FlashCounts {
 }
 
 impl FlashCounts {
-    /// Returns the counts since `before`. `now` lacks the counts of array members that have failed since; negative
-    /// differences become 0.
+    /// Returns the counts from `before` to `now`. If a member of an array has failed meanwhile, `now` lacks its counts.
+    /// Differences that are negative for this reason become 0.
     fn since(
         before: &FlashReport,
         now: &FlashReport,
@@ -205,7 +209,8 @@ impl LatenessLog {
     }
 }
 
-/// Returns the values recorded after `before`. If `before` has values that `now` lacks, returns all values of `now`.
+/// Returns the values recorded since `before`. If `before` contains values that `now` lacks, returns all values of
+/// `now`.
 fn since(before: &Histogram<u64>, now: &Histogram<u64>) -> Histogram<u64> {
     let mut left = now.clone();
     match before.is_empty() || left.subtract(before).is_ok() {
@@ -214,7 +219,7 @@ fn since(before: &Histogram<u64>, now: &Histogram<u64>) -> Histogram<u64> {
     }
 }
 
-/// All counts at an instant. They are copied while the driver's lock is held, so that the device does not run. Values
+/// All counts at one instant. They are copied under the driver's lock, while the device does not run. Values that are
 /// derived from them are computed after the lock is released.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
@@ -258,7 +263,7 @@ pub struct Report {
     pub exported_bytes: u64,
     /// Bytes of a page.
     pub page_bytes: u32,
-    /// Factor by which device time is slower than the wall clock.
+    /// Dilation: the factor by which device time passes more slowly than wall-clock time.
     pub dilation: f64,
     /// Time since the server's start, in seconds of the wall clock.
     pub elapsed_s: f64,
@@ -268,11 +273,11 @@ pub struct Report {
     pub read_only: bool,
     /// Pages in buffers that flash lacks.
     pub dirty_pages: u64,
-    /// Pages whose newest contents could not be written to flash or were on a die that failed.
+    /// Pages whose newest contents are lost: they could not be written to flash, or were on a die that failed.
     pub pages_lost: u64,
-    /// Dead dies in ascending order, numbered like the chips of `chips_gc_s`.
+    /// Numbers of the dead dies in ascending order. The numbers are the indices of `chips_gc_s`.
     pub dead_dies: Vec<u32>,
-    /// Time in microseconds for which the pacer spins before each instant at which the device must run.
+    /// Time in microseconds that the pacer spins before each instant at which the device must run.
     pub spin_margin_us: f64,
     /// Whether the kernel allows the server to keep idle cores from halting while requests arrive.
     pub cores_ready: bool,

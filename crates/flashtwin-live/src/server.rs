@@ -1,4 +1,4 @@
-//! A served block device: driver and data, from start to stop.
+//! The server of a block device, from its start to its stop. It combines the driver and the data.
 
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
@@ -29,25 +29,25 @@ use crate::{
 
 /// Polling period while calls in flight complete.
 const DRAIN_POLL: Duration = Duration::from_millis(10);
-/// Time in which failed calls must return. Only calls that wait for a blocked store take longer.
+/// Time limit for failed calls to return. Only a call that waits for a blocked store takes longer.
 const FAIL_TIMEOUT: Duration = Duration::from_secs(1);
 /// Directory with the open files of this process.
 const OPEN_FILES: &str = "/proc/self/fd";
-/// Largest factor by which a member may be slowed down; a slower member would count as failed.
+/// Largest factor by which a member's response times may be multiplied. A slower member would count as failed.
 const SLOW_TIMES_MAX: f64 = 1000.0;
 
-/// An extent: bytes of a block device that are all written, or all unwritten.
+/// An extent: consecutive bytes of a block device that are all written, or all unwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// First byte.
     pub offset: u64,
     /// Number of bytes.
     pub bytes: u64,
-    /// Whether the bytes are unwritten and read as zeros.
+    /// Whether the bytes are unwritten. If so, they read as zeros.
     pub hole: bool,
 }
 
-/// A device that is ready, but whose clock has not started. The clock and the threads must start after the server has
+/// A server that is prepared, but whose clock and threads have not started. They must start after the process has
 /// forked.
 pub struct PreparedServer {
     twin: Box<dyn Twin>,
@@ -64,7 +64,7 @@ pub struct Server {
     pub(crate) driver: Driver,
     pub(crate) store: Store,
     pub(crate) undo: Arc<Undo>,
-    /// Held for reading while the store changes, and for writing during a power loss.
+    /// Lock that is held for reading while the store changes, and for writing during a power loss.
     pub(crate) powered: RwLock<()>,
     recording: Option<Arc<Recording>>,
     size_bytes: u64,
@@ -77,7 +77,7 @@ pub struct Server {
     closed: AtomicBool,
 }
 
-/// A call in flight; dropping it completes the call.
+/// A call in flight. Dropping the value counts the call as completed.
 #[derive(Debug)]
 pub struct InFlight<'a>(&'a AtomicUsize);
 
@@ -92,11 +92,11 @@ impl Drop for InFlight<'_> {
 pub struct Cut {
     /// Calls in flight, which have failed.
     pub unfinished: usize,
-    /// Pages whose last writes are lost, in ascending order. They have their earlier contents again.
+    /// Pages whose last writes are lost, in ascending order. They have their earlier contents now.
     pub lost: Vec<u64>,
 }
 
-/// Returns the path of the file with the state of the flash, beside the file with the data.
+/// Returns the path of the file with the state of the flash. It is beside the file with the data.
 pub(crate) fn state_path(store: &Path) -> PathBuf {
     let mut name = OsString::from(store);
     name.push(".state");
@@ -109,7 +109,7 @@ fn connect_rules(path: &Path) -> Result<RemoteRules, LiveError> {
     remote.map_err(|e| LiveError::io(path, "reach the placement rules", e))
 }
 
-/// Adds a file to the list in `Settings::made` of files that the start has created.
+/// Appends a file to the list of files that the start has created (`Settings::made`).
 fn list_made(settings: &Settings, file: &Path) -> Result<(), LiveError> {
     let Some(list) = &settings.made else {
         return Ok(());
@@ -138,8 +138,8 @@ fn write(report: Option<(&Path, Report)>) -> Result<(), LiveError> {
     written.map_err(|e| LiveError::io(path, "write", e))
 }
 
-/// Writes a text to a file that is open elsewhere and cannot be replaced. The text is written twice, so that a reader
-/// can detect an incomplete text.
+/// Writes a text to an existing file, which other programs have open, so that it cannot be replaced. The text is
+/// written twice, so that a reader can detect an incomplete text.
 fn write_twice(path: &Path, text: &str) -> io::Result<()> {
     let file = OpenOptions::new().write(true).open(path)?;
     let twice = text.repeat(2);
@@ -147,7 +147,7 @@ fn write_twice(path: &Path, text: &str) -> io::Result<()> {
     file.set_len(twice.len() as u64)
 }
 
-/// Runs a step of the stop. If the step panics, returns an error, so that the other steps still run.
+/// Runs one step of the stop. A panic in the step becomes an error, so that the other steps still run.
 fn unbroken<T>(otherwise: &str, what: impl FnOnce() -> T) -> Result<T, LiveError> {
     catch_unwind(AssertUnwindSafe(what)).map_err(|_| {
         LiveError::Setting(format!(
@@ -157,7 +157,7 @@ fn unbroken<T>(otherwise: &str, what: impl FnOnce() -> T) -> Result<T, LiveError
 }
 
 impl PreparedServer {
-    /// Reads the device file and the saved state, and opens the store.
+    /// Prepares a server: reads the device file and the saved state, and opens the store.
     ///
     /// # Errors
     /// Fails if a setting, the device file or the saved state is wrong, or if the store cannot be opened.
@@ -221,7 +221,7 @@ impl PreparedServer {
     /// Starts the device's clock.
     ///
     /// # Errors
-    /// Fails if the report, the recording or a thread cannot be started.
+    /// Fails if the report or the recording cannot be created, or a thread cannot be started.
     pub fn start(mut self) -> Result<Server, LiveError> {
         let gc = (self.twin.orders()).map_or(LiveKeys::new(), |device| device.gc_settings());
         let durable = match self.store {
@@ -260,17 +260,17 @@ impl Server {
         self.size_bytes
     }
 
-    /// Bytes of a page, the best unit of requests.
+    /// Returns the page size in bytes, which is also the best size of requests.
     pub fn page_bytes(&self) -> u32 {
         self.driver.page_bytes()
     }
 
-    /// Opens a connection, which ends with the next power loss.
+    /// Opens a session. It ends with the next power loss.
     pub fn connect(&self) -> Session<'_> {
         self.session(self.driver.cuts())
     }
 
-    /// Returns the session of a connection that was made when `cuts` power losses had happened ([`Session::cuts`]).
+    /// Returns the session of a connection that was made after `cuts` power losses ([`Session::cuts`]).
     pub fn session(&self, cuts: u64) -> Session<'_> {
         Session::new(self, cuts)
     }
@@ -294,8 +294,8 @@ impl Server {
         self.store.announce_release();
     }
 
-    /// Waits until the calls in flight have completed (D-200). Calls fail if they are still in flight after `timeout`
-    /// or when `abort` returns true. `abort` may block for the time that it receives.
+    /// Waits until the calls in flight have completed (D-200). After `timeout`, or when `abort` returns true, the calls
+    /// that are still in flight fail. `abort` may block for the time that it receives as its argument.
     pub fn drain(&self, timeout: Duration, mut abort: impl FnMut(Duration) -> bool) {
         let began = Instant::now();
         while self.in_flight.load(Ordering::SeqCst) > 0 {
@@ -310,13 +310,13 @@ impl Server {
         }
     }
 
-    /// Simulates a power loss. Pages whose writes this device would lose now have their earlier contents again. All
-    /// calls in flight fail, and earlier connections cannot be used any more. With `torn`, a page whose program is
+    /// Simulates a power loss. Pages whose last writes this device would lose get their earlier contents back. All
+    /// calls in flight fail, and the sessions opened before can no longer be used. With `torn`, a page whose program is
     /// interrupted may have new contents in its first sectors and old contents in the others.
     ///
     /// # Errors
-    /// Fails if the device cannot be restarted or the contents of the store cannot be restored. All later calls then
-    /// fail, too.
+    /// Fails if the device cannot be restarted, or if the contents of the store cannot be restored. All later calls
+    /// then also fail.
     pub fn cut_power(&self, torn: bool) -> Result<Cut, LiveError> {
         let _alone = self.powered.write();
         let mut rng = Rng::new(self.driver.cuts());
@@ -344,7 +344,7 @@ impl Server {
     /// Replaces the disturbances in effect by `how`.
     ///
     /// # Errors
-    /// Fails if a part of `how` is out of its range. The disturbances in effect then remain.
+    /// Fails if a part of `how` is out of its range. The earlier disturbances then remain in effect.
     pub fn disturb(&self, how: Disturbance) -> Result<(), LiveError> {
         how.check()?;
         self.change(|twin| {
@@ -353,8 +353,9 @@ impl Server {
         })
     }
 
-    /// Orders one die, or all dies if `die` is `None`, to collect one block each ([`flashtwin::Ssd::collect`]). On an
-    /// array, the order is for one member, or for all members if `member` is `None`. Returns the number of dies.
+    /// Orders one die to collect one block, or each die to collect one if `die` is `None`
+    /// ([`flashtwin::Ssd::collect`]). On an array, the order is for one member, or for all members if `member` is
+    /// `None`. Returns the number of dies that received it.
     ///
     /// # Errors
     /// Fails if the device has no such member or die, or cannot collect a single block.
@@ -362,8 +363,8 @@ impl Server {
         self.order(|device| device.collect(member, die))
     }
 
-    /// Returns the placement id of writes by clients that open the export `name`. The export `h3` has id 3. The default
-    /// export, whose name is empty, has no id. On a device that does not write by units, no export has an id.
+    /// Returns the placement id for writes of clients that open the export `name`. The name `h3` gives id 3. The
+    /// default export, with an empty name, has no id. If the device does not write by units, no export has an id.
     ///
     /// # Errors
     /// Fails if the device writes by units, and no placement handle has this id.
@@ -389,8 +390,8 @@ impl Server {
         })
     }
 
-    /// Returns the status of the placement handles. Each entry has the placement id, the number of the reclaim unit
-    /// handle, and the bytes left to write in the unit of that handle.
+    /// Returns the status of the placement handles. An entry has the placement id, the number of the reclaim unit
+    /// handle, and the number of bytes that can still be written to the unit of the handle.
     ///
     /// # Errors
     /// Fails if the device does not write by units.
@@ -408,11 +409,11 @@ impl Server {
         self.placement(|device| Ok(placement_logs(device, page_bytes).into()))
     }
 
-    /// Closes the units to which the handles of the given placement ids write, even if these are not full. Returns the
-    /// new status.
+    /// Closes the units to which the handles with the given placement ids write, even if these units are not full.
+    /// Returns the new status of the handles.
     ///
     /// # Errors
-    /// Fails if the device does not write by units, or if an id is not valid; then no unit is closed.
+    /// Fails if the device does not write by units, or if an id is not valid. In that case, no unit is closed.
     pub fn placement_update(&self, ids: &[u16]) -> Result<Value, LiveError> {
         let page_bytes = self.page_bytes();
         self.placement(|device| {
@@ -441,10 +442,10 @@ impl Server {
         })
     }
 
-    /// Makes a die fail ([`flashtwin::Ssd::kill_die`]) and returns the number of pages lost.
+    /// Makes a die fail ([`flashtwin::Ssd::kill_die`]). Returns the number of pages lost.
     ///
     /// # Errors
-    /// Fails if the device is an array or has no such die, or if it cannot work without that die.
+    /// Fails if the device is an array, has no such die, or cannot work without the die.
     pub fn kill_die(&self, die: u32) -> Result<u32, LiveError> {
         self.order(|device| device.kill_die(die))
     }
@@ -457,8 +458,8 @@ impl Server {
         self.order(|device| device.set_policy(name, settings))
     }
 
-    /// Changes GC settings and keys of the buffer's policy ([`Orders::set_keys`]); returns all keys that can
-    /// change, with their values.
+    /// Changes GC settings and keys of the buffer's policy ([`Orders::set_keys`]). Returns all keys that can change,
+    /// with their values.
     ///
     /// # Errors
     /// Fails if a key cannot change while the device runs, or if a value is wrong for it.
@@ -466,10 +467,10 @@ impl Server {
         self.order(|device| device.set_keys(changes))
     }
 
-    /// Makes a member of an array fail. If the array has no redundancy left, all later requests fail, too.
+    /// Makes a member of an array fail. If the array had no redundancy left, all later requests fail.
     ///
     /// # Errors
-    /// Fails if the device is not an array or has no such member, or if the member has failed before.
+    /// Fails if the device is no array, has no such member, or if the member has already failed.
     pub fn fail_member(&self, member: usize) -> Result<(), LiveError> {
         self.change_array(|array| array.fail_needed_member(member))
     }
@@ -477,16 +478,16 @@ impl Server {
     /// Replaces a failed member by a new one, which is then rebuilt.
     ///
     /// # Errors
-    /// Fails if the device is not an array or has no such member, or if the member has not failed.
+    /// Fails if the device is no array, has no such member, or if the member has not failed.
     pub fn replace_member(&self, member: usize) -> Result<(), LiveError> {
         self.change_array(|array| array.replace_member(member))
     }
 
-    /// Multiplies the response times of a member by `times` from now on ([`Array::slow_member`]). 1 restores them.
+    /// Multiplies the response times of a member by `times` from now on ([`Array::slow_member`]). A factor of 1
+    /// restores the normal times.
     ///
     /// # Errors
-    /// Fails if the device is not an array or has no such member, or if the factor is below 1
-    /// or too large.
+    /// Fails if the device is no array, has no such member, or if the factor is below 1 or too large.
     pub fn slow_member(&self, member: usize, times: f64) -> Result<(), LiveError> {
         if !(1.0..=SLOW_TIMES_MAX).contains(&times) {
             return Err(LiveError::Setting(format!(
@@ -533,7 +534,8 @@ impl Server {
         self.store.has_stretches()
     }
 
-    /// Lists written and unwritten extents until the range or `each` ends the list. Takes no device time.
+    /// Lists the written and unwritten extents of a range, until its end or until `each` returns false. Takes no device
+    /// time.
     ///
     /// # Errors
     /// Fails if the range is beyond the device, the power was lost, or the store cannot be read.
@@ -566,8 +568,8 @@ impl Server {
         }
     }
 
-    /// Writes the requests recorded since the last call, and writes the report to the file in the settings. The report
-    /// is replaced completely or not at all.
+    /// Writes two files: the requests recorded since the last call to the recording, and the report to the file in the
+    /// settings. The report file is replaced completely or not at all.
     ///
     /// # Errors
     /// Fails if a file cannot be written.
@@ -576,18 +578,18 @@ impl Server {
         recorded.and(write(self.wanted_report()))
     }
 
-    /// Returns the report and the path for it in the settings; `None` if the settings have no path.
+    /// Returns the report, with the path for it in the settings. Returns `None` if the settings have no such path.
     fn wanted_report(&self) -> Option<(&Path, Report)> {
         let path = self.settings.report.as_deref()?;
         Some((path, self.report()))
     }
 
-    /// Stops the server. If the data are in a file, writes them to disk, and the state of the flash to a file beside
-    /// them. Then writes the last report and the remaining recorded requests. A step is executed even if an earlier one
-    /// fails or panics. No call may be in flight ([`Server::drain`]).
+    /// Stops the server. If the data are in a file, writes them to disk, and writes the state of the flash to a file
+    /// beside it. Then writes the last report and the remaining recorded requests. A step is executed even if an
+    /// earlier one fails or panics. No call may be in flight ([`Server::drain`]).
     ///
     /// # Errors
-    /// Returns the first error of these steps.
+    /// Returns the first error of any step.
     pub fn stop(&self) -> Result<(), LiveError> {
         let file = match &self.settings.store {
             Kept::File(path) => Some(path),
@@ -597,8 +599,8 @@ impl Server {
             let synced = self.store.sync();
             synced.map_err(|e| LiveError::io(path, "write", e))
         });
-        // The report is made before the device writes back its buffer and comes to rest. It is written to its file
-        // only after the state of the flash is saved.
+        // The report is made before the device writes back its buffer and becomes idle. It is written to its file only
+        // after the state of the flash has been saved.
         let report = unbroken("the last report was not made", || self.wanted_report());
         if file.is_some() {
             // A server that is broken reports so below.
@@ -632,7 +634,7 @@ impl Server {
         }
     }
 
-    /// Rejects a write to a read-only device, before its data reach the store.
+    /// Rejects a write if the device is read-only. Called before the data reach the store.
     pub(crate) fn refuse_if_read_only(&self) -> Result<(), Failure> {
         match self.driver.is_read_only() {
             true => Err(Failure::ReadOnly),

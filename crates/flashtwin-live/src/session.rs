@@ -1,8 +1,8 @@
 //! The requests of a client over its connection.
 //!
-//! Order of operations (D-126): a write puts its data in the store before it is submitted to the device. A read takes
-//! its data from the store after the device has completed it. Therefore a read returns all writes that were
-//! acknowledged before the read was requested. It may also return parts of concurrent writes, as NBD permits.
+//! Order of operations (D-126): a write puts its data in the store before the device receives the request. A read takes
+//! its data from the store after the device has completed the request. Therefore a read returns all writes that were
+//! acknowledged before it was requested. It may also return parts of concurrent writes, which NBD permits.
 
 use std::io;
 use std::ops::Range;
@@ -12,8 +12,8 @@ use flashtwin::{Op, PlacementId};
 use crate::undo::Undo;
 use crate::{Call, Failure, Server};
 
-/// A connection to a [`Server`]. After a power loss, all its calls fail until the client connects again, because the
-/// client's host would have lost its power, too.
+/// A connection to a [`Server`]. After a power loss, all calls on it fail until the client connects again, because a
+/// host would have lost its power, too.
 #[derive(Clone, Copy)]
 pub struct Session<'a> {
     server: &'a Server,
@@ -30,7 +30,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Returns the session with `placement` as the placement id of all its writes.
+    /// Returns a session in which all writes have the placement id `placement`.
     pub fn placed(self, placement: PlacementId) -> Session<'a> {
         Session { placement, ..self }
     }
@@ -53,7 +53,7 @@ impl<'a> Session<'a> {
     /// Writes a range. With `fua`, the data are on the medium when this function returns.
     ///
     /// # Errors
-    /// Fails if the range is beyond the device, the device takes no more writes, the power was lost, or the store
+    /// Fails if the range is beyond the device, the device accepts no more writes, the power was lost, or the store
     /// cannot be written.
     pub fn write(&self, from: &[u8], offset: u64, fua: bool) -> Result<(), Failure> {
         let bytes = self.range(offset, from.len() as u64)?;
@@ -67,7 +67,7 @@ impl<'a> Session<'a> {
         self.put(bytes, fua)
     }
 
-    /// Flushes: returns when all acknowledged writes are on the medium.
+    /// Returns when all writes acknowledged so far are on the medium.
     ///
     /// # Errors
     /// Fails if data were lost, the power was lost, or the store cannot be written.
@@ -90,8 +90,8 @@ impl<'a> Session<'a> {
         self.call(Op::Trim, offset, bytes, false)
     }
 
-    /// Makes a range zero: trims whole pages if that is allowed, and writes zeros to the other bytes (D-150). With
-    /// `fast_only`, fails if no page can be trimmed.
+    /// Fills a range with zeros. Whole pages are trimmed if trimming is allowed; zeros are written to the other bytes
+    /// (D-150). With `fast_only`, fails if no page can be trimmed.
     ///
     /// # Errors
     /// Fails as [`Session::write`] does. With `fast_only`, also fails if zeroing would take as long as writing.
@@ -129,15 +129,15 @@ impl<'a> Session<'a> {
         self.call(Op::Read, offset, bytes, false)
     }
 
-    /// Returns a range of bytes that may be changed. Fails if the range ends beyond the device or the device is
-    /// read-only.
+    /// Returns the range of bytes of a request that changes data. Fails if the range ends beyond the device, or if the
+    /// device is read-only.
     fn range(&self, offset: u64, bytes: u64) -> Result<Range<u64>, Failure> {
         self.server.within(offset, bytes)?;
         self.server.refuse_if_read_only()?;
         Ok(offset..offset + bytes)
     }
 
-    /// Changes the store. Fails if a power loss has ended this connection. Waits while a power loss is simulated, so
+    /// Changes the store. Fails if a power loss has ended this session. Waits while a power loss is being simulated, so
     /// that no call from before the loss changes the store after it.
     fn change(&self, how: impl FnOnce(&Undo) -> io::Result<()>) -> Result<(), Failure> {
         let _no_cut = self.server.powered.read();
@@ -158,7 +158,7 @@ impl<'a> Session<'a> {
         self.put(bytes, fua)
     }
 
-    /// Submits a write of bytes that are already in the store to the device.
+    /// Submits a write to the device. The data are already in the store.
     fn put(&self, bytes: Range<u64>, fua: bool) -> Result<(), Failure> {
         let undo = &self.server.undo;
         let number = if fua { undo.flush_asked() } else { 0 };
@@ -181,7 +181,7 @@ impl<'a> Session<'a> {
         self.server.driver.call(&call, self.cuts)
     }
 
-    /// Fails if a power loss may have reverted the call.
+    /// Fails if a power loss may have undone the call.
     fn still_there(&self) -> Result<(), Failure> {
         match self.server.driver.cuts() == self.cuts {
             true => Ok(()),

@@ -1,4 +1,4 @@
-//! The settings of a server as `key=value`, as given on the server's command line.
+//! The settings of a server. They have the form `key=value` on the command line of the server.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ pub enum Kept {
     /// Data in memory, until the server ends.
     #[default]
     Memory,
-    /// Data in this file; the state of the flash is in a file beside it.
+    /// The data are in this file. The state of the flash is in a file beside it.
     File(PathBuf),
     /// The data are not stored.
     None,
@@ -21,13 +21,13 @@ pub enum Kept {
 pub struct Settings {
     /// The device's TOML file.
     pub device: Option<PathBuf>,
-    /// Snapshot with the initial state of the flash. Used only if the store has no saved state.
+    /// Snapshot with the initial state of the flash. It is not used if the store has a saved state.
     pub snapshot: Option<PathBuf>,
     /// Place of the data.
     pub store: Kept,
-    /// Bytes of the device that clients see; `None` for the whole device.
+    /// Number of bytes of the device that clients can access; `None` for the whole device.
     pub size_bytes: Option<u64>,
-    /// Factor by which device time is slower than the wall clock.
+    /// Dilation: the factor by which device time passes more slowly than wall-clock time.
     pub dilation: Dilation,
     /// File of the report, written every second.
     pub report: Option<PathBuf>,
@@ -35,18 +35,19 @@ pub struct Settings {
     pub control: Option<PathBuf>,
     /// File of the recording of clients' requests.
     pub record: Option<PathBuf>,
-    /// The socket that clients connect to; a stop removes it.
+    /// The socket to which clients connect. A stop of the server removes it.
     pub listen: Option<PathBuf>,
     /// Unix socket of the process that runs the user's placement rules.
     pub rules: Option<PathBuf>,
-    /// The umask for a new store, instead of the process's umask.
+    /// Umask for the creation of a new store, instead of the umask of the process.
     pub umask: Option<u32>,
-    /// File that lists the files that the start created. If the start fails, the caller removes them.
+    /// File to which the start writes the names of the files that it creates. If the start fails, the caller removes
+    /// these files.
     pub made: Option<PathBuf>,
 }
 
 impl Settings {
-    /// Help text: the keys and their values. It ends in a zero byte, as a server in C requires.
+    /// Help text with the keys and their values. It ends in a zero byte, because a server written in C needs it.
     pub const HELP: &str = "\
 device=FILE        (required) the device, as written by `flashtwin device show`
 snapshot=FILE      state of the flash, as written by `flashtwin snapshot save` (default: never written)
@@ -62,7 +63,7 @@ rules=PATH                Unix socket at which the process with the user's place
 umask=OCTAL               umask for a new store (default: umask of the server)
 made=FILE                 list of the files that the start creates, one per line (default: none)\0";
 
-    /// Sets one setting. Paths are made absolute, because a server changes its working directory.
+    /// Changes one setting. Paths are made absolute, because a server changes its working directory.
     ///
     /// # Errors
     /// Fails if the key is unknown or the value is invalid.

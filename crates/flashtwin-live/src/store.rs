@@ -1,11 +1,12 @@
-//! The data of the device: a sparse file in memory or on disk, or no data at all.
+//! The data of a served device: a sparse file in memory or on disk, or no data at all.
 //!
-//! A store in memory is a file without a name. The kernel copies data in and out of it. This has two advantages.
-//! Clients that write to the same bytes at the same time race only for these bytes. A host without free memory returns
-//! an error instead of sending a signal. Only written data take memory or disk space, and trimming releases it.
+//! A store in memory is a file without a name, to and from which the kernel copies data. This has two advantages. If
+//! clients write to the same bytes at the same time, only these bytes are undefined. If the host has no free memory, a
+//! write returns an error, and no signal ends the server. Only written data take memory or disk space, and trimming
+//! releases it.
 //!
-//! No data are forced to disk before [`Store::sync`]. The model decides which data the emulated device would lose in a
-//! power loss. A crash of the machine is not emulated (D-127).
+//! Data are not forced to disk before [`Store::sync`]. In a simulated power loss, the model decides which data are
+//! lost. A crash of the machine is not simulated (D-127).
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -16,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::LiveError;
 
-/// Zeros that are written, piece by piece, if the file system does not support holes.
+/// Zeros to write, piece by piece, if the file system does not support holes.
 static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
 
 /// Place of the data.
@@ -24,7 +25,7 @@ static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
 pub enum Store {
     /// A sparse file, with or without a name.
     Sparse(Sparse),
-    /// No storage: all bytes read as zero, whatever was written.
+    /// No storage: all bytes read as zero, even after writes.
     None,
 }
 
@@ -37,12 +38,12 @@ pub struct Sparse {
     punches: AtomicBool,
 }
 
-/// An extent: bytes that are all written or all unwritten. It starts at the end of the previous extent.
+/// An extent: bytes that are all written or all unwritten. It begins at the end of the previous extent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
     /// Number of bytes.
     pub bytes: u64,
-    /// Whether the bytes are unwritten and read as zeros.
+    /// Whether the bytes are unwritten. If so, they read as zeros.
     pub hole: bool,
 }
 
@@ -52,7 +53,7 @@ impl Store {
     /// # Errors
     /// Fails if the system refuses the memory.
     pub fn memory(bytes: u64) -> io::Result<Store> {
-        // SAFETY: the name is a string that ends in a zero byte; the call does not keep it.
+        // SAFETY: the name is a string that ends in a zero byte. The call does not keep its address.
         let fd = unsafe { libc::memfd_create(c"flashtwin".as_ptr(), libc::MFD_CLOEXEC) };
         if fd < 0 {
             return Err(io::Error::last_os_error());
@@ -62,8 +63,8 @@ impl Store {
         Store::of(file, bytes)
     }
 
-    /// Opens the sparse file at `path`, or creates it if it does not exist. Only one server at a time may use it.
-    /// Returns true if the file existed.
+    /// Opens the sparse file at `path`, or creates it if it does not exist. Only one server at a time may use a file.
+    /// Also returns whether the file existed.
     ///
     /// # Errors
     /// Fails if the file cannot be opened or created, has another size, or is used by another server.
@@ -103,7 +104,7 @@ impl Store {
             Ok(store) => Ok((store, was_there)),
             Err(e) => {
                 if !was_there {
-                    // The file is removed, because an empty store would make the next start fail.
+                    // A new file is removed. Otherwise the empty store would make the next start fail.
                     let _ = fs::remove_file(path);
                 }
                 wrong(format!(
@@ -137,7 +138,7 @@ impl Store {
         }
     }
 
-    /// Writes `from` at `offset`. After an error, a part of it may have been written.
+    /// Writes `from` at `offset`. If an error occurs, a part may have been written.
     ///
     /// # Errors
     /// Fails if the system call fails.
@@ -148,7 +149,7 @@ impl Store {
         }
     }
 
-    /// Writes as [`Store::write`] does. If `from` consists of zeros, only releases its space.
+    /// Has the same effect as [`Store::write`]. If `from` consists of zeros, only releases the space of the range.
     ///
     /// # Errors
     /// Fails if a system call fails.
@@ -159,7 +160,7 @@ impl Store {
         }
     }
 
-    /// Makes the given bytes zero and releases their space.
+    /// Fills a range with zeros, and releases its space.
     ///
     /// # Errors
     /// Fails if a system call fails.
@@ -179,8 +180,8 @@ impl Store {
         Ok(())
     }
 
-    /// Makes the lock of the file shared. Thus the next server can detect that this one is stopping, and wait for the
-    /// store.
+    /// Makes the lock of the file shared. From this, the next server can detect that this one is stopping, and then
+    /// waits for the store.
     pub fn announce_release(&self) {
         if let Store::Sparse(sparse) = self {
             // SAFETY: the descriptor is open as long as `self`; the call accesses no memory of this process. The lock
@@ -189,12 +190,12 @@ impl Store {
         }
     }
 
-    /// Whether the store can list its written extents. They are called stretches here.
+    /// Whether the store can list its written and unwritten extents, which are called stretches here.
     pub fn has_stretches(&self) -> bool {
         matches!(self, Store::Sparse(_))
     }
 
-    /// Lists written and unwritten stretches from `offset` on until `each` ends the list.
+    /// Lists the written and unwritten stretches from `offset` on, until `each` returns false.
     ///
     /// # Errors
     /// Fails if a system call fails.
@@ -238,7 +239,7 @@ impl Store {
 }
 
 impl Sparse {
-    /// Releases the space of a range; returns false if the file system does not support holes.
+    /// Releases the space of a range. Returns false if the file system does not support holes.
     fn punch(&self, offset: u64, bytes: u64) -> io::Result<bool> {
         if !self.punches.load(Ordering::Relaxed) {
             return Ok(false);
@@ -262,8 +263,8 @@ impl Sparse {
         }
     }
 
-    /// Returns the position of the next data, or of the next hole, from `at` on. Returns the end of the file if there
-    /// is none.
+    /// Returns the position of the next data or of the next hole, from `at` on. If there is none, returns the end of
+    /// the file.
     fn seek(&self, at: u64, whence: i32) -> io::Result<u64> {
         // SAFETY: the descriptor is open as long as `self`; the call accesses no memory of this process. It moves the
         // file's position, which is not used.

@@ -1,5 +1,5 @@
-//! A trait for the two kinds of devices, SSD and array. Compared with the socket, dynamic dispatch takes no noticeable
-//! time.
+//! A trait for the two kinds of devices, SSD and array. Its dynamic dispatch takes no noticeable time, compared with
+//! the communication with a client.
 
 #[cfg(test)]
 pub(crate) mod made_up;
@@ -18,7 +18,8 @@ use flashtwin_sim::{Drivable, SimError};
 use crate::disturb::Disturbance;
 use crate::{LiveError, Orders};
 
-/// Largest number of events until a device without requests is idle. Collecting all its blocks takes fewer events.
+/// Largest number of events within which a device without requests must become idle. Even the collection of all blocks
+/// takes fewer events.
 const REST_STEPS_MAX: u64 = 100_000_000;
 
 /// A device as the driver sees it.
@@ -31,7 +32,7 @@ pub trait Twin: Send {
     fn page_bytes(&self) -> u32;
     /// Returns the current virtual time: [`Device::now`].
     fn now(&self) -> Time;
-    /// Returns the time of the next event, or `None` without one: [`Device::next_event`].
+    /// Returns the time of the device's next event; `None` if there is none ([`Device::next_event`]).
     fn next_event(&self) -> Option<Time>;
     /// Runs the device: [`Device::advance`].
     fn advance(&mut self, until: Time);
@@ -48,25 +49,25 @@ pub trait Twin: Send {
     fn metrics(&self) -> &Metrics;
     /// Counters of the flash, without wear.
     fn flash_report(&self) -> FlashReport;
-    /// Returns the event after which a write is safe from a power loss.
+    /// Returns the event that makes a write safe from a power loss.
     fn durable(&self) -> Durable;
-    /// Passes the program notifications since the last call to `each`. Programs of pages that a power loss cannot
+    /// Calls `each` with the notifications of programs since the last call. Programs of pages that a power loss cannot
     /// affect are not reported.
     fn take_programs(&mut self, each: &mut dyn FnMut(PageProgram));
-    /// Simulates a power loss and returns the lost pages; `None` if the flash does not become idle.
+    /// Simulates a power loss. Returns the lost pages, or `None` if the flash does not become idle.
     fn cut_power(&mut self) -> Option<PowerCut>;
-    /// Returns the device as an array, if it is one.
+    /// Returns the device as an array; `None` if it is an SSD.
     fn array(&mut self) -> Option<&mut Array>;
-    /// Returns the device as one that executes orders; `None` if it cannot execute any.
+    /// Returns the interface of a device that executes orders; `None` if it cannot execute any.
     fn orders(&mut self) -> Option<&mut dyn Orders> {
         None
     }
     /// Replaces the disturbances, if the device supports any.
     fn disturb(&mut self, _how: Disturbance) {}
-    /// Writes back the buffer and completes all pending work without waiting for real time. Returns false if the work
+    /// Writes back the buffer and completes all pending work, without waiting for real time. Returns false if the work
     /// does not end.
     fn come_to_rest(&mut self) -> bool;
-    /// Writes the state of the flash to a file; the device must be at rest.
+    /// Writes the state of the flash to a file. The device must be idle ([`Twin::come_to_rest`]).
     ///
     /// # Errors
     /// Fails as [`flashtwin_sim::save_snapshot`] does.
@@ -160,7 +161,7 @@ impl Powered for Array {
     }
 }
 
-/// Creates the device that the file at `path` describes, with the user's placement rules if any are given.
+/// Creates the device that the file at `path` describes. `rules` are the user's placement rules, if there are any.
 pub(crate) fn of_file(path: &Path, rules: Option<UserRules>) -> Result<Box<dyn Twin>, LiveError> {
     let text = std::fs::read_to_string(path).map_err(|e| LiveError::io(path, "read", e))?;
     let origin = path.display().to_string();
@@ -183,7 +184,7 @@ pub(crate) fn of_file(path: &Path, rules: Option<UserRules>) -> Result<Box<dyn T
     })
 }
 
-/// Makes the device log its programs if a power loss could affect pages that are not flushed.
+/// Makes the device log its programs. Does nothing if a power loss cannot affect pages that are not flushed.
 fn logged<B: Backend>(mut device: Device<B>) -> Device<B> {
     device.set_program_log(device.durable() == Durable::Programmed);
     device

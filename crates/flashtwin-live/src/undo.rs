@@ -1,11 +1,11 @@
-//! Contents to restore after a power loss: for each page whose newest contents are not yet safe, the last safe
+//! Contents that a power loss restores. For each page whose newest contents are not yet safe, these are the last safe
 //! contents.
 //!
-//! The store has the newest contents. In addition, this module keeps earlier contents of each page that a power loss
-//! could affect: those on flash, and those that running programs write. Contents are copied just before a write
-//! replaces them. Contents that have not been replaced are in the store itself and need no copy.
+//! The store has the newest contents. This module keeps earlier contents of each page that a power loss could affect:
+//! the contents on flash, and those that running programs write. Contents are copied just before a write replaces them.
+//! The newest contents are in the store itself and need no copy.
 //!
-//! Nothing is kept for a device whose buffer survives a power loss, or for a server without a store.
+//! Nothing is kept if the device's buffer survives a power loss, or if the server has no store.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
@@ -16,8 +16,8 @@ use flashtwin::{Durable, Lpn, PageProgram, Rng};
 
 use crate::store::Store;
 
-/// Number of pages that are written under the lock at a time. The driver waits for the lock, so it must not be held
-/// long.
+/// Largest number of pages that are written at a time under the lock. The driver waits for the lock, so it must be held
+/// only briefly.
 const PAGES_AT_ONCE: u64 = 16;
 const SECTOR_BYTES: usize = 512;
 
@@ -34,7 +34,8 @@ enum Contents {
 #[derive(Debug)]
 struct Page {
     /// The safe contents, then the contents in flight, oldest first. Each has the number of the flush that makes it
-    /// safe, or 0 if the end of a program makes it safe. All contents after a [`Contents::Current`] are also current.
+    /// safe, or 0 if the end of a program makes it safe. [`Contents::Current`] and all contents after it are in the
+    /// store.
     versions: VecDeque<(Contents, u64)>,
     /// Number of flushes that had been requested when the page was last written.
     written: u64,
@@ -43,7 +44,7 @@ struct Page {
 #[derive(Debug, Default)]
 struct Pages {
     of: HashMap<u64, Page>,
-    /// Number of flushes and forced writes requested so far.
+    /// Total number of flushes and forced writes requested so far.
     flushes: u64,
     /// Buffer into which a page is read.
     room: Vec<u8>,
@@ -68,7 +69,7 @@ impl Undo {
         }
     }
 
-    /// Returns the lock, even if a thread panicked while it held it. The pages are then still in a valid state.
+    /// Returns the lock even if a thread panicked while it held the lock. The pages are then still in a valid state.
     fn lock(&self) -> MutexGuard<'_, Pages> {
         match self.pages.lock() {
             Ok(pages) => pages,
@@ -76,7 +77,7 @@ impl Undo {
         }
     }
 
-    /// Calls `put` to change bytes of the store, for one part of the bytes at a time.
+    /// Changes bytes of the store by calls of `put`. Each call changes one part of the bytes.
     pub fn change(
         &self,
         store: &Store,
@@ -100,7 +101,7 @@ impl Undo {
         Ok(())
     }
 
-    /// Returns the whole pages within these bytes, which the device drops when the bytes are trimmed.
+    /// Returns the numbers of the whole pages within `bytes`. If the bytes are trimmed, the device drops these pages.
     fn whole_pages(&self, bytes: &Range<u64>) -> Range<u64> {
         let end = match bytes.end == self.size_bytes {
             true => bytes.end.div_ceil(self.page_bytes),
@@ -109,8 +110,8 @@ impl Undo {
         bytes.start.div_ceil(self.page_bytes)..end
     }
 
-    /// Returns the part of `bytes` that consists of whole pages. If it has no whole page, returns the empty range at
-    /// `bytes.start`.
+    /// Returns the whole pages within `bytes`, as a range of bytes. If there is no whole page, returns the empty range
+    /// at `bytes.start`.
     pub fn whole(&self, bytes: &Range<u64>) -> Range<u64> {
         let pages = self.whole_pages(bytes);
         match pages.is_empty() {
@@ -119,8 +120,8 @@ impl Undo {
         }
     }
 
-    /// Runs `put`, which makes trimmed bytes zero. After that, a power loss does not restore the earlier contents of
-    /// whole pages.
+    /// Calls `put`, which fills trimmed bytes with zeros. From then on, a power loss does not restore the earlier
+    /// contents of whole pages within the bytes.
     pub fn forget(
         &self,
         bytes: Range<u64>,
@@ -136,7 +137,7 @@ impl Undo {
             if !forgotten.contains(at) {
                 return true;
             }
-            // Running programs will still end, but the contents that they write are not needed any more.
+            // Programs of these pages are still running, but the contents that they write are not needed any more.
             page.versions
                 .iter_mut()
                 .for_each(|(contents, _)| *contents = Contents::Current);
@@ -145,7 +146,7 @@ impl Undo {
         Ok(())
     }
 
-    /// Copies the contents of a page from the store before a write replaces them.
+    /// Copies the present contents of a page from the store. Called before a write replaces them.
     fn keep(&self, pages: &mut Pages, store: &Store, at: u64) -> io::Result<()> {
         let (flushes, room) = (pages.flushes, &mut pages.room);
         let Some(page) = pages.of.get_mut(&at) else {
@@ -197,7 +198,7 @@ impl Undo {
         Ok(bytes)
     }
 
-    /// Processes a notification of the device about a program. The notifications must arrive in the order in which the
+    /// Processes the device's notification of a program. Notifications must be processed in the order in which the
     /// device makes them.
     pub fn on_program(&self, program: PageProgram) {
         if self.durable != Durable::Programmed {
@@ -214,7 +215,7 @@ impl Undo {
             });
             return page.versions.push_back((Contents::Current, 0));
         }
-        // A page without an entry has no running program that must be tracked.
+        // If a page has no entry, none of its programs must be tracked.
         let Some(page) = pages.of.get_mut(&at) else {
             return;
         };
@@ -227,7 +228,7 @@ impl Undo {
         }
     }
 
-    /// Counts a flush or a forced write that is about to be submitted. Returns its number.
+    /// Counts a flush or a forced write. Must be called before it is submitted. Returns its number.
     pub fn flush_asked(&self) -> u64 {
         if self.durable != Durable::Flushed {
             return 0;
@@ -237,7 +238,8 @@ impl Undo {
         pages.flushes
     }
 
-    /// Marks writes as safe that precede the flush `number`: all of them, or only those to pages within `bytes`.
+    /// Marks those writes as safe that precede the flush with the number `number`. If `bytes` is given, only writes to
+    /// pages within these bytes.
     pub fn flush_ended(&self, number: u64, bytes: Option<Range<u64>>) {
         if self.durable != Durable::Flushed {
             return;
@@ -262,11 +264,11 @@ impl Undo {
 
     /// Simulates a power loss. Calls `put` to replace contents that are not safe by the last safe contents. `lost` are
     /// the pages that the device reports as lost. Returns the pages that lost data, in ascending order. With `torn`, a
-    /// page with a running program has new contents in a random number of its first sectors.
+    /// page with a running program gets the new contents in a random number of its first sectors.
     ///
     /// # Errors
-    /// Fails if pages cannot be restored. Returns their number and the first error. The other pages are restored, and
-    /// all kept contents are dropped.
+    /// Fails if pages cannot be restored. The error has their number and the first cause. All other pages are restored,
+    /// and all kept contents are dropped.
     pub fn cut(
         &self,
         store: &Store,
@@ -275,7 +277,7 @@ impl Undo {
         mut put: impl FnMut(&[u8], u64) -> io::Result<()>,
     ) -> Result<Vec<u64>, (usize, io::Error)> {
         if self.durable == Durable::AtOnce {
-            // The buffer survives the loss, so no earlier contents were kept. `lost` has pages that could not be
+            // The buffer survives the loss, so no earlier contents were kept. `lost` only has pages that could not be
             // written to flash.
             return Ok(lost.iter().map(|lpn| u64::from(lpn.0)).collect());
         }
@@ -305,7 +307,7 @@ impl Undo {
         failed.map_or(Ok(put_back), Err)
     }
 
-    /// Returns the contents that a page with lost writes has after a power loss.
+    /// Returns the contents of a page after a power loss in which the page lost writes.
     fn after_cut(
         &self,
         store: &Store,

@@ -1,19 +1,19 @@
-//! A connection of a client: its threads, the data of its requests in flight, and its end (D-203).
+//! The connection of a client: its threads, the data of its requests in flight, and the end of the connection (D-203).
 //!
 //! nbdkit starts one thread for a connection and, after the handshake, `REQUESTS_MAX` workers. A worker takes the
 //! connection's read lock, receives a request, releases the lock, calls the plugin, and sends the response under the
-//! write lock. If a worker cannot send a response, or a request is invalid or incomplete, the worker closes the socket
-//! for sending. When the next worker sends, nbdkit before 1.34.2 aborts. Therefore this module hides such errors from
-//! the workers:
+//! write lock. If the worker cannot send the response, or if the request is invalid or incomplete, the worker closes
+//! the socket for sending. When another worker then sends, nbdkit before 1.34.2 aborts. Therefore this module hides
+//! such errors from the workers:
 //!
 //! - A response that cannot be sent is dropped.
-//! - Data that were not received are replaced by zeros, which the plugin does not write.
+//! - Data that were not received are replaced by zeros. The plugin does not write them.
 //! - The next attempt to receive a request returns the end of the connection.
 //!
 //! All workers then complete their requests and end.
 //!
-//! When all running workers are busy, further workers are started. A request is received only when there is room for
-//! its data.
+//! At first, only one worker has a thread. Further workers are started when all running ones are busy. A request is
+//! received only when there is room for its data.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -27,17 +27,17 @@ use crate::interpose;
 use crate::limits::{page_bytes, Limits, REQUESTS_MAX, STACK_BYTES};
 use crate::{complain, refuse};
 
-/// Time limit for a handshake, and for each of its messages.
+/// Time limit for a whole handshake. The next constant is the limit for each of its messages.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
 const MESSAGE_TIMEOUT: libc::timeval = libc::timeval {
     tv_sec: 10,
     tv_usec: 0,
 };
-/// Interval after which an attempt to find room for data or threads is repeated, even if nothing was released.
+/// Longest wait for room for data or threads. After this time, the attempt is repeated even if nothing was released.
 const ROOM_PERIOD: Duration = Duration::from_secs(1);
-/// Size in bytes of the data buffer that a worker may keep between two requests.
+/// Largest data buffer, in bytes, that a worker keeps in memory between two requests.
 const KEPT_BYTES: usize = 256 << 10;
-/// Length in bytes of a request without its data, and of both kinds of responses.
+/// Length in bytes of a request without its data. The lengths of the two kinds of responses follow below.
 const REQUEST_BYTES: usize = 28;
 const REQUEST_MAGIC: u32 = 0x2560_9513;
 const SIMPLE_BYTES: u64 = 16;
@@ -46,18 +46,19 @@ const STRUCTURED_BYTES: u64 = 20;
 const STRUCTURED_MAGIC: u32 = 0x668e_33ef;
 const READ: u16 = 0;
 const WRITE: u16 = 1;
-/// Largest write in bytes that nbdkit accepts. It closes a connection that sends a larger one.
+/// Largest write in bytes that nbdkit accepts. If a client sends a larger one, nbdkit closes the connection.
 const DATA_BYTES_MAX: u32 = 64 << 20;
 
 static LIMITS: OnceLock<Limits> = OnceLock::new();
-/// Number of admitted connections; and number of their workers, without the first worker of each connection.
+/// Number of admitted connections. The next variable is the number of their workers, without the first worker of each
+/// connection.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 static SPARE_USED: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// The connection that this thread serves; null if this is no thread that nbdkit started for a connection.
+    /// The connection that this thread serves; null if nbdkit did not start the thread for a connection.
     static SERVED: Cell<*const Connection> = const { Cell::new(ptr::null()) };
-    /// The work of this thread; null if it is no worker.
+    /// The work of this thread; null if the thread is no worker.
     static WORK: Cell<*const Work> = const { Cell::new(ptr::null()) };
 }
 
@@ -75,18 +76,18 @@ fn limits() -> Limits {
     })
 }
 
-/// Start routine of a thread, with its argument, as in pthread_create(3).
+/// Start routine of a thread and the argument of the routine, as in pthread_create(3).
 #[derive(Clone, Copy)]
 pub struct Routine {
     pub run: extern "C" fn(*mut c_void) -> *mut c_void,
     pub argument: *mut c_void,
 }
 
-// SAFETY: nbdkit passes the routine and its argument so that another thread runs them.
+// SAFETY: nbdkit passes the routine and its argument for the purpose of running them in another thread.
 unsafe impl Send for Routine {}
 
 enum Worker {
-    /// A worker without a thread, and the routine of that thread; `None` while the thread is being started.
+    /// A worker whose thread has not started, with the routine of the thread. `None` while the thread is being started.
     Waiting(Option<Routine>),
     Running(libc::pthread_t),
 }
@@ -99,7 +100,7 @@ pub struct Connection {
     /// Whether a response could not be sent, or a request was received incompletely.
     broken: AtomicBool,
     state: Mutex<State>,
-    /// Signals that workers are needed, or that workers have ended.
+    /// Signals that further workers are needed, or that workers have ended.
     changed: Condvar,
     /// Signals that the amount of data in flight has decreased.
     room: Condvar,
@@ -118,19 +119,19 @@ struct State {
 /// A worker's request in hand.
 pub struct Work {
     connection: Arc<Connection>,
-    /// Whether no byte of the next request has been received.
+    /// Whether the worker is between requests: no byte of the next request has been received.
     is_between: Cell<bool>,
     is_busy: Cell<bool>,
     /// Data of the request in flight.
     data_bytes: Cell<u32>,
     is_read: Cell<bool>,
-    /// Number of bytes of the response that have not been sent; `None` before the first byte.
+    /// Number of bytes of the response that remain to be sent; `None` before the first byte is sent.
     unsent: Cell<Option<u64>>,
     /// nbdkit's buffer for the data.
     buffer: Cell<(*mut c_void, usize)>,
     /// Whether the request was received only in part.
     is_truncated: Cell<bool>,
-    /// Whether GnuTLS is receiving or sending for this thread.
+    /// Whether this thread is inside a function of GnuTLS that receives or sends.
     is_nested: Cell<bool>,
 }
 
@@ -140,7 +141,8 @@ struct Start {
     connection: Arc<Connection>,
 }
 
-/// Whether the last call, which returned -1, failed in a way that nbdkit treats as temporary. Reads errno.
+/// Whether the last call failed in a way that nbdkit treats as temporary. The call must have returned -1; its errno is
+/// read.
 fn is_transient() -> bool {
     let errno = std::io::Error::last_os_error().raw_os_error();
     matches!(errno, Some(libc::EINTR | libc::EAGAIN))
@@ -208,7 +210,7 @@ extern "C" fn run_worker(start: *mut c_void) -> *mut c_void {
     result
 }
 
-/// Serves an accepted client in a thread of its own, as nbdkit would by pthread_create(3).
+/// Serves an accepted client in a new thread. Replaces the call of pthread_create(3) by nbdkit.
 ///
 /// # Safety
 /// The caller ensures that `thread` can be written, and that `routine` may be run in another
@@ -237,9 +239,9 @@ pub unsafe fn serve(thread: *mut libc::pthread_t, routine: Routine, socket: c_in
     error
 }
 
-/// Sets the timeout of calls that receive from a socket; zero means no timeout.
+/// Sets a timeout for receiving from a socket. Zero means no timeout.
 fn set_timeout(socket: c_int, time: libc::timeval) {
-    // SAFETY: the value lives as long as the call, which gets its size.
+    // SAFETY: the value lives as long as the call, which receives its size.
     unsafe {
         libc::setsockopt(
             socket,
@@ -268,12 +270,12 @@ impl Connection {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Subtracts the connection from the number of open ones.
+    /// Removes the connection from the number of open connections.
     fn leave(&self) {
         OPEN.fetch_sub(usize::from(self.admitted), Ordering::SeqCst);
     }
 
-    /// Whether the client is within the limit on connections. If it is not, sends the reason to it.
+    /// Whether the client is within the limit on connections. If it is not, sends the reason to the client.
     pub fn admit(&self) -> bool {
         if self.admitted {
             return true;
@@ -285,8 +287,8 @@ impl Connection {
         false
     }
 
-    /// Ends a handshake that takes too long, because nbdkit would wait for ever. `received` is the result of a call on
-    /// the socket. Returns `received`, or 0 (the end of the connection) if the handshake is late.
+    /// Ends a handshake that takes too long; nbdkit would wait for ever. `received` is the result of a call that
+    /// received from the socket. Returns `received`, or 0 (the end of the connection) if the handshake is late.
     pub fn receive_handshake(&self, socket: c_int, received: isize) -> isize {
         let is_late = (received < 0 && is_transient()) || self.opened.elapsed() > HANDSHAKE_TIMEOUT;
         match socket == self.socket && self.state().workers.is_empty() && is_late {
@@ -295,8 +297,8 @@ impl Connection {
         }
     }
 
-    /// Adds a worker, and returns its number, from 1. The first worker is started immediately; if that fails, the error
-    /// of pthread_create(3) is returned. The others are started when they are needed.
+    /// Adds a worker. Returns its number, counted from 1. The first worker is started immediately; if that fails,
+    /// returns the error of pthread_create(3). Other workers are started when they are needed.
     pub fn add_worker(&self, routine: Routine) -> Result<usize, c_int> {
         let mut state = self.state();
         state.workers.push(Worker::Waiting(Some(routine)));
@@ -319,7 +321,7 @@ impl Connection {
         Ok(number)
     }
 
-    /// Starts a worker's thread, unless it is running or being started.
+    /// Starts the thread of a worker, unless it is running or being started.
     fn start_worker(&self, index: usize) -> Result<(), c_int> {
         let mut state = self.state();
         let Some(Worker::Waiting(routine)) = state.workers.get_mut(index) else {
@@ -330,8 +332,8 @@ impl Connection {
         };
         drop(state);
         let mut thread = 0;
-        // SAFETY: only `serve` creates a connection, in an Arc that this thread holds. nbdkit passed the routine so
-        // that another thread runs it.
+        // SAFETY: only `serve` creates a connection, in an Arc that this thread holds. nbdkit passed the routine for
+        // the purpose of running it in another thread.
         let error = unsafe {
             Arc::increment_strong_count(self);
             let connection = Arc::from_raw(self);
@@ -347,19 +349,19 @@ impl Connection {
         Ok(())
     }
 
-    /// Waits for the end of a worker. Meanwhile this thread, which is otherwise idle, starts other workers.
+    /// Waits for the end of a worker. Meanwhile, this thread starts other workers when they are needed.
     pub fn join_worker(&self, index: usize) {
         loop {
             let state = self.state();
             match state.workers[index] {
                 Worker::Running(thread) => {
                     drop(state);
-                    // SAFETY: the thread was started above, is not detached, and is joined once.
+                    // SAFETY: the thread was started above and is not detached. It is joined only once.
                     unsafe { interpose::join_thread(thread, ptr::null_mut()) };
                     SPARE_USED.fetch_sub(usize::from(index > 0), Ordering::SeqCst);
                     return;
                 }
-                // The worker runs and ends immediately, which frees the data that nbdkit has allocated for it.
+                // The worker is run and ends immediately. This releases the data that nbdkit has allocated for it.
                 Worker::Waiting(_) if state.ended => {
                     drop(state);
                     SPARE_USED.fetch_add(usize::from(index > 0), Ordering::SeqCst);
@@ -377,8 +379,8 @@ impl Connection {
         }
     }
 
-    /// Returns the number of workers to start now. If all running workers are busy, their number is doubled, within the
-    /// limits.
+    /// Returns the number of workers to start now. If all running workers are busy, as many again are started, within
+    /// the limits.
     fn wanted(&self, state: &State) -> usize {
         if state.busy < state.started {
             return 0;
@@ -390,7 +392,7 @@ impl Connection {
         state.started.min(most.saturating_sub(state.started))
     }
 
-    /// Starts up to `wanted` workers. If none can be started, waits before the next attempt.
+    /// Starts up to `wanted` workers. If none can be started, waits, so that the next attempt is later.
     fn start_more(&self, state: MutexGuard<'_, State>, wanted: usize) {
         let first = state.started;
         drop(state);
@@ -407,7 +409,7 @@ impl Connection {
         }
     }
 
-    /// Runs a worker of an ended connection in this thread, because no other thread can be started for it.
+    /// Runs a worker in this thread. The connection has ended, and no other thread can be started for the worker.
     fn run_here(&self, index: usize) {
         let mut state = self.state();
         if let Worker::Waiting(routine) = &mut state.workers[index] {
@@ -419,16 +421,16 @@ impl Connection {
         }
     }
 
-    /// Marks the client as gone. From now on responses are dropped, including one that is being sent.
+    /// Marks the client as gone. From now on, responses are dropped, including the one that is being sent.
     fn give_up(&self) {
         if !self.broken.swap(true, Ordering::SeqCst) {
-            // SAFETY: the socket is open as long as its workers run; this is one of them.
+            // SAFETY: the socket is open while its workers run, and this thread is one of them.
             unsafe { libc::shutdown(self.socket, libc::SHUT_RDWR) };
             self.room.notify_all();
         }
     }
 
-    /// Waits until there is room for `bytes` bytes of data of a request, and counts them as in flight.
+    /// Waits until there is room for `bytes` bytes of data of a request. Then counts these bytes as in flight.
     fn begin(&self, bytes: u32) {
         let mut state = self.state();
         while state.bytes > 0 {
@@ -469,12 +471,13 @@ impl Work {
         }
     }
 
-    /// Whether this thread receives or sends on the connection's socket itself, not through GnuTLS.
+    /// Whether `socket` is that of the connection, and this thread uses it directly rather than from a function of
+    /// GnuTLS.
     pub fn is_on(&self, socket: c_int) -> bool {
         socket == self.connection.socket && !self.is_nested.get()
     }
 
-    /// Runs a function of GnuTLS, which itself calls functions on the socket.
+    /// Calls a function of GnuTLS. While it runs, calls on the socket are its own.
     pub fn nested(&self, call: impl FnOnce() -> isize) -> isize {
         self.is_nested.set(true);
         let result = call();
@@ -487,12 +490,12 @@ impl Work {
         !self.is_truncated.get()
     }
 
-    /// Records the buffer that nbdkit uses for the data of the request in flight.
+    /// Records which buffer nbdkit uses for the data of the request in flight.
     pub fn use_buffer(&self, buffer: *mut c_void, bytes: usize) {
         self.buffer.set((buffer, bytes));
     }
 
-    /// Receives a part of a request. `more` makes the call that nbdkit intended, for a part of the bytes.
+    /// Receives a part of a request. `more` is the call that nbdkit has made; it receives into the given memory.
     ///
     /// # Safety
     /// The caller ensures that `to` can be written for `count` bytes, and that `more` writes no
@@ -521,8 +524,9 @@ impl Work {
         count as isize
     }
 
-    /// Receives a whole request without its data. Returns 0 (the end of the connection) if the client sends no further
-    /// request, sends an invalid or incomplete one, or is gone; bytes still in the socket are then dropped.
+    /// Receives a whole request without its data. Returns 0 (the end of the connection) in three cases: the client
+    /// sends no further request, it sends an invalid or incomplete one, or it is gone. Bytes that are still in the
+    /// socket are then dropped.
     ///
     /// # Safety
     /// The caller ensures that `to` can be written for the bytes of a request, and that `more`
@@ -574,7 +578,7 @@ impl Work {
         REQUEST_BYTES as isize
     }
 
-    /// Sends a part of a response. After an error, the client counts as gone, and the remaining bytes are dropped.
+    /// Sends a part of a response. After an error, the client is marked as gone, and the remaining bytes are dropped.
     ///
     /// # Safety
     /// The caller ensures that `from` can be read for `count` bytes.
@@ -623,7 +627,7 @@ impl Work {
             STRUCTURED_BYTES if big_endian(start, 0) == STRUCTURED_MAGIC => {
                 STRUCTURED_BYTES + u64::from(big_endian(start, 16))
             }
-            // The end of a response of unknown length is only noticed when the worker receives its next request.
+            // The length is unknown. The end of the response is noticed only when the worker receives its next request.
             _ => u64::MAX,
         }
     }
@@ -640,7 +644,7 @@ impl Work {
             let start = (buffer as usize).next_multiple_of(page);
             let end = (buffer as usize + bytes) / page * page;
             // SAFETY: these are whole pages within nbdkit's buffer for the requests of this thread. The response has
-            // been sent, so nbdkit fills the buffer before it reads it again. Zeros in it do no harm.
+            // been sent, and nbdkit fills the buffer before it reads it again. Therefore zeros in it do no harm.
             unsafe { libc::madvise(start as *mut c_void, end - start, libc::MADV_DONTNEED) };
         }
         self.connection.complete(self.data_bytes.get());

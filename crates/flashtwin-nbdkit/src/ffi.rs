@@ -1,13 +1,14 @@
 //! nbdkit's plugin interface, version 2 (nbdkit-plugin(3)): the struct that a plugin provides, and the functions that
-//! nbdkit provides. Names are nbdkit's. The plugin is preloaded into nbdkit and into programs that nbdkit starts. They
-//! lack these functions and must start nevertheless. Therefore a function is looked up only when it is called.
+//! nbdkit provides. The names are nbdkit's. The plugin is preloaded into nbdkit and into programs that nbdkit starts.
+//! These programs lack nbdkit's functions and must start nevertheless. Therefore each function is looked up only when
+//! it is called.
 
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::mem;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// nbdkit may make several calls at the same time, on one connection or on several.
+/// Thread model: nbdkit may make several calls at the same time, on one connection or on several.
 pub const THREAD_MODEL_PARALLEL: c_int = 3;
 pub const FLAG_MAY_TRIM: u32 = 1;
 pub const FLAG_FUA: u32 = 1 << 1;
@@ -18,7 +19,7 @@ pub const CACHE_NATIVE: c_int = 2;
 pub const EXTENT_HOLE: u32 = 1;
 pub const EXTENT_ZERO: u32 = 1 << 1;
 
-/// nbdkit's list of extents. A plugin only passes on its address.
+/// nbdkit's list of extents. A plugin uses only the address of the list.
 #[repr(C)]
 pub struct Extents {
     _private: [u8; 0],
@@ -26,7 +27,8 @@ pub struct Extents {
 
 type Unused = Option<unsafe extern "C" fn()>;
 
-/// `struct nbdkit_plugin` up to the last member that is used here. `_struct_size` informs nbdkit of this length.
+/// `struct nbdkit_plugin` up to the last member that this plugin uses. nbdkit reads the length of the struct from
+/// `_struct_size`.
 #[repr(C)]
 pub struct Plugin {
     pub _struct_size: u64,
@@ -76,18 +78,18 @@ pub struct Plugin {
     pub block_size: Option<extern "C" fn(*mut c_void, *mut u32, *mut u32, *mut u32) -> c_int>,
 }
 
-// SAFETY: the struct's pointers lead to constant strings, which are never written.
+// SAFETY: the pointers in the struct lead to constant strings, which are never written.
 unsafe impl Sync for Plugin {}
 
-/// A function of another library, which is looked up by name when it is first called.
+/// A function of another library. It is looked up by name at its first call.
 pub struct Function {
     name: &'static CStr,
-    /// Search scope of the dynamic linker: `RTLD_DEFAULT` or `RTLD_NEXT`.
+    /// Search scope for the dynamic linker: `RTLD_DEFAULT` or `RTLD_NEXT`.
     scope: *mut c_void,
     address: AtomicPtr<c_void>,
 }
 
-// SAFETY: the scope is a constant of the dynamic linker and points to nothing.
+// SAFETY: the scope is a constant of the dynamic linker, and is never dereferenced.
 unsafe impl Sync for Function {}
 
 impl Function {
@@ -96,7 +98,7 @@ impl Function {
         Function::new(name, libc::RTLD_DEFAULT)
     }
 
-    /// Returns the function of the next library that a function of the same name in this library hides.
+    /// Returns the function `name` of the next library. This library has a function of the same name, which hides it.
     pub const fn hidden(name: &'static CStr) -> Function {
         Function::new(name, libc::RTLD_NEXT)
     }
@@ -136,8 +138,8 @@ static EXPORT_NAME: Function = Function::of_program(c"nbdkit_export_name");
 /// Prints a message as the server's.
 pub fn error(message: &CStr) {
     type Error = unsafe extern "C" fn(*const c_char, ...);
-    // SAFETY: the type is that of the function (nbdkit-plugin(3)). Both strings end in a zero byte, and "%s" takes one
-    // argument.
+    // SAFETY: the type is that of the function (nbdkit-plugin(3)). Both strings end in a zero byte. The format "%s"
+    // takes one argument.
     unsafe {
         mem::transmute::<*mut c_void, Error>(ERROR.address())(c"%s".as_ptr(), message.as_ptr())
     }
@@ -149,7 +151,8 @@ pub fn set_error(errno: c_int) {
     unsafe { mem::transmute::<*mut c_void, extern "C" fn(c_int)>(SET_ERROR.address())(errno) }
 }
 
-/// Returns the name of the export that the client of this connection requested; empty for the default export.
+/// Returns the name of the export that the client of this connection requested. The name of the default export is
+/// empty.
 pub fn export_name() -> String {
     type ExportName = extern "C" fn() -> *const c_char;
     // SAFETY: the type is that of the function, which takes no arguments.
@@ -157,18 +160,18 @@ pub fn export_name() -> String {
     if name.is_null() {
         return String::new();
     }
-    // SAFETY: nbdkit owns the string. It ends in a zero byte and is valid during the connection.
+    // SAFETY: nbdkit owns the string, which ends in a zero byte. It is valid during the connection.
     let name = unsafe { CStr::from_ptr(name) };
     name.to_string_lossy().into_owned()
 }
 
-/// Stops accepting clients and rejects new requests; returns immediately.
+/// Makes nbdkit stop accepting clients and reject new requests. Returns immediately.
 pub fn shutdown() {
     // SAFETY: the type is that of the function, which takes no arguments.
     unsafe { mem::transmute::<*mut c_void, extern "C" fn()>(SHUTDOWN.address())() }
 }
 
-/// Adds an extent to the list that a call returns. Returns -1 when the list is complete.
+/// Adds an extent to the list that a call of the plugin returns. Returns -1 when the list is complete.
 ///
 /// # Safety
 /// The caller ensures that `extents` is the list that nbdkit passed to the running call, and that

@@ -1,5 +1,6 @@
-//! Replacements of functions of the C library and of GnuTLS. The plugin is preloaded, so that nbdkit calls these
-//! functions. They change calls of the threads that serve connections, and pass on all other calls.
+//! Functions that replace those of the C library and of GnuTLS with the same names. The plugin is preloaded, so nbdkit
+//! calls these functions. They change calls by threads that serve connections. All other calls are passed to the
+//! original functions.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -34,7 +35,7 @@ static SEND: Function = Function::hidden(c"send");
 static TLS_RECV: Function = Function::hidden(c"gnutls_record_recv");
 static TLS_SEND: Function = Function::hidden(c"gnutls_record_send");
 
-/// Calls the function that a function of this file hides, with the given arguments.
+/// Calls the original function that a function in this file hides, with the given arguments.
 macro_rules! hidden {
     ($function:ident as $type:ty: $($argument:expr),*) => {
         // SAFETY: the type is that of the function. The caller vouches for the arguments.
@@ -43,11 +44,11 @@ macro_rules! hidden {
 }
 
 thread_local! {
-    /// The socket that nbdkit's first thread has accepted last, and for which it will start a thread.
+    /// The socket that nbdkit's first thread has accepted most recently. The next thread that nbdkit starts serves it.
     static ACCEPTED: Cell<Option<c_int>> = const { Cell::new(None) };
 }
 
-/// Whether nbdkit calls the functions of this file. It does so only if this library was loaded before the C library.
+/// Whether nbdkit calls the functions in this file. This is so only if this library was loaded before the C library.
 pub fn is_effective() -> bool {
     static FIRST: Function = Function::of_program(c"accept4");
     let ours: *const Function = &FIRST;
@@ -85,8 +86,8 @@ pub unsafe fn join_thread(thread: libc::pthread_t, result: *mut *mut c_void) -> 
     hidden!(JOIN as Join: thread, result)
 }
 
-/// Replaces pthread_create(3). nbdkit calls it to start a thread for each accepted client, and to start workers in that
-/// thread.
+/// Replaces pthread_create(3). nbdkit calls it to start a thread for each accepted client, and to start workers from
+/// that thread.
 ///
 /// # Safety
 /// The caller meets the conditions of pthread_create(3).
@@ -105,8 +106,8 @@ pub unsafe extern "C" fn pthread_create(
     if let Some(connection) = connection::served() {
         return match connection.add_worker(routine) {
             Ok(number) => {
-                // SAFETY: the caller has room for the thread's name there. The number cannot be the name of another
-                // thread: the C library uses addresses as names, which are larger.
+                // SAFETY: the caller provides memory for the thread's name. The number differs from the name of any
+                // real thread, because the C library uses addresses as names, which are larger.
                 unsafe { *thread = number as libc::pthread_t };
                 0
             }
@@ -138,7 +139,7 @@ pub unsafe extern "C" fn accept4(
     bytes: *mut libc::socklen_t,
     flags: c_int,
 ) -> c_int {
-    // SAFETY: neither call takes arguments, and both return numbers.
+    // SAFETY: the two calls take no arguments and return numbers.
     let is_first = unsafe { libc::syscall(libc::SYS_gettid) == libc::c_long::from(libc::getpid()) };
     if is_first {
         refuse::wait_for_room();
@@ -237,8 +238,8 @@ pub unsafe extern "C" fn gnutls_record_send(
     }
 }
 
-/// Converts the result of a function of GnuTLS to the form of the C library, which `Work` expects: for an error, -1 and
-/// errno.
+/// Converts the result of a function of GnuTLS to the form of the C library, which `Work` expects: an error becomes -1,
+/// with errno set.
 fn as_errno(result: isize) -> isize {
     /// GNUTLS_E_AGAIN and GNUTLS_E_INTERRUPTED.
     const TRANSIENT: [isize; 2] = [-28, -52];

@@ -1,10 +1,12 @@
-//! The live device as a plugin of nbdkit. nbdkit implements the NBD protocol, forks, and calls the plugin from many
+//! A served device as a plugin of nbdkit. nbdkit implements the NBD protocol, forks, and calls the plugin from many
 //! threads.
 //!
-//! Each function here only converts between C and Rust. No panic reaches C; it becomes an error of the call. nbdkit
-//! first calls `config` for every setting, then `get_ready`. Then it forks, and calls `after_fork`. Threads may be
-//! started only after the fork. nbdkit then serves clients, and calls `cleanup` when no client is connected. The module
-//! `stop` ends the server without waiting for clients.
+//! The functions in this module only convert between C and Rust. No panic reaches C; a panic becomes an error of the
+//! call.
+//!
+//! nbdkit first calls `config` for every setting, then `get_ready`. Then it forks, and calls `after_fork`. Threads may
+//! be started only after the fork. nbdkit then serves clients, and calls `cleanup` when no client is connected. The
+//! module `stop` ends the server without waiting for clients.
 
 mod connection;
 mod ffi;
@@ -26,7 +28,7 @@ use flashtwin_live::{
 };
 use limits::Limits;
 
-/// Largest request in bytes that clients should send. Clients assume the same limit if a server announces none.
+/// Largest request in bytes that clients may send. Clients assume this limit if a server announces none.
 const REQUEST_BYTES_MAX: u32 = 32 << 20;
 /// The umask of private files.
 const PRIVATE: libc::mode_t = 0o177;
@@ -59,13 +61,13 @@ fn before() -> MutexGuard<'static, Option<Before>> {
     }
 }
 
-/// Prints an error in the form of nbdkit's messages.
+/// Prints an error as one of nbdkit's messages.
 fn complain(message: &str) {
     let text = CString::new(message.replace('\0', " ")).unwrap_or_default();
     ffi::error(&text);
 }
 
-/// Runs a step of the server's start or stop. Returns its error message if it fails.
+/// Runs a step of the server's start or stop. Returns the error message if the step fails or panics.
 fn trouble(what: impl FnOnce() -> Result<(), LiveError>) -> Option<String> {
     match catch_unwind(AssertUnwindSafe(what)) {
         Ok(done) => done.err().map(|e| e.to_string()),
@@ -73,7 +75,7 @@ fn trouble(what: impl FnOnce() -> Result<(), LiveError>) -> Option<String> {
     }
 }
 
-/// Runs a step of the server's start. Returns 0, or -1 after reporting the error.
+/// Runs a step of the server's start. Returns 0, or prints the error and returns -1.
 fn step(what: impl FnOnce() -> Result<(), LiveError>) -> c_int {
     trouble(what).map_or(0, |message| {
         complain(&message);
@@ -81,7 +83,7 @@ fn step(what: impl FnOnce() -> Result<(), LiveError>) -> c_int {
     })
 }
 
-/// Runs a call of a client. Returns 0, or -1 after setting errno.
+/// Executes a call of a client. Returns 0, or sets errno and returns -1.
 fn call(what: impl FnOnce(&Server) -> Result<(), Failure>) -> c_int {
     let is_whole = connection::work().is_none_or(|work| work.is_whole());
     if !is_whole || stop::is_requested() {
@@ -102,7 +104,7 @@ fn call(what: impl FnOnce(&Server) -> Result<(), Failure>) -> c_int {
 }
 
 fn text<'a>(from: *const c_char) -> Result<&'a str, LiveError> {
-    // SAFETY: the server passes strings that end in a zero byte and live as long as its call.
+    // SAFETY: the server passes strings that end in a zero byte. They are valid during the call.
     let text = unsafe { CStr::from_ptr(from) };
     text.to_str()
         .map_err(|_| LiveError::Setting(format!("{}: is not UTF-8", text.to_string_lossy())))
@@ -125,8 +127,8 @@ extern "C" fn get_ready() -> c_int {
             Some(Before::Settings(settings)) => *settings,
             _ => Settings::default(),
         };
-        // Writing to a full disk then fails with an error instead of a signal that ends the server. SAFETY: ignoring a
-        // signal installs no code of ours.
+        // With this signal ignored, a write that exceeds the limit on file sizes returns an error and does not end the
+        // server. SAFETY: ignoring a signal installs no code of ours.
         unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
         if let Some(mask) = settings.umask {
             umask(mask);
@@ -136,12 +138,12 @@ extern "C" fn get_ready() -> c_int {
                 "the plugin has to be preloaded: start nbdkit with LD_PRELOAD=PLUGIN, as flashtwin serve does".into(),
             ));
         }
-        // Each arena takes address space, and few threads allocate memory while they serve. SAFETY: the arguments are
-        // numbers.
+        // The number of arenas is limited, because each takes address space, and few threads allocate memory while they
+        // serve. SAFETY: the arguments are numbers.
         unsafe { libc::mallopt(libc::M_ARENA_MAX, ARENAS_MAX) };
         let ready = PreparedServer::prepare(settings)?;
         connection::set_limits(Limits::read()?);
-        // All files created from here on (sockets, report, state) are private to the owner.
+        // The files created from here on (sockets, report, state) are accessible only to their owner.
         umask(umask(PRIVATE) | PRIVATE);
         *before() = Some(Before::Ready(Box::new(ready)));
         Ok(())
@@ -157,7 +159,8 @@ extern "C" fn after_fork() -> c_int {
         let path = server.settings().control.as_deref();
         let control = path.map(|path| Control::start(server.clone(), path));
         let control = control.transpose()?;
-        // Users with access to the report file may also send commands.
+        // The first report is written only after the control socket exists, because clients send commands as soon as
+        // there is a report.
         if let Err(e) = server.write_report() {
             if let Some(control) = control {
                 control.stop();
@@ -177,7 +180,7 @@ extern "C" fn after_fork() -> c_int {
 
 /// Sets the umask, and returns the previous one.
 fn umask(mask: libc::mode_t) -> libc::mode_t {
-    // SAFETY: the argument and the result are numbers; no other thread creates files while the server starts.
+    // SAFETY: the argument and the result are numbers. No other thread creates files while the server starts.
     unsafe { libc::umask(mask) }
 }
 
@@ -195,7 +198,7 @@ impl Reporter {
                     Err(_) => return,
                 }
                 if let Err(e) = server.write_report() {
-                    // Printed only once, because the error is the same in every following second.
+                    // The error is printed only once, because it would be repeated every second.
                     if !complained.swap(true, Ordering::Relaxed) {
                         complain(&e.to_string());
                     }
@@ -211,13 +214,13 @@ impl Reporter {
             *ended = true;
         }
         bell.notify_all();
-        // If the thread panicked, its message has already been printed.
+        // An error is ignored: if the thread panicked, its message has already been printed.
         let _ = self.thread.join();
     }
 }
 
-/// Stops the server. If a part of the stop fails, prints the reason and returns false. nbdkit's exit code does not show
-/// the failure, so the launcher recognises these messages by their prefix.
+/// Stops the server. If a part of the stop fails, prints the reason and returns false. The exit code of nbdkit does not
+/// show the failure. The launcher therefore recognises these messages by their prefix.
 fn stop_server(server: &Server) -> bool {
     let reporting = trouble(|| {
         let reporter = REPORTER
@@ -238,10 +241,10 @@ fn stop_server(server: &Server) -> bool {
     succeeded
 }
 
-/// Removes the sockets for clients and for control commands, and ends the control thread.
+/// Removes the socket for clients and the control socket, and ends the thread of the control socket.
 fn close_sockets(listen: Option<&Path>) {
     if let Some(listen) = listen {
-        // The next start removes a socket without a listener.
+        // An error is ignored: the next start removes a socket on which no process listens.
         let _ = std::fs::remove_file(listen);
     }
     let control = CONTROL
@@ -265,12 +268,13 @@ extern "C" fn preconnect(_readonly: c_int) -> c_int {
     }
 }
 
-/// Number of low bits of a connection's number that hold a count of power losses. The bits above hold a placement id.
+/// Number of low bits in a connection's number. They hold a count of power losses. The bits above them hold a placement
+/// id.
 const CUTS_BITS: u32 = 47;
 
-/// Opens a connection. The returned pointer is no address but two numbers. Its low bits are the number of power losses
-/// so far plus one, because null would be an error. Its high bits are the placement id of the connection's writes plus
-/// one.
+/// Opens a connection. The returned pointer is no address, but holds two numbers. Both are increased by one, since null
+/// would be an error. The low bits hold the number of power losses so far. The high bits hold the placement id of the
+/// connection's writes, or 0 if there is none.
 extern "C" fn open(_readonly: c_int) -> *mut c_void {
     let Some(server) = SERVER.get() else {
         return std::ptr::without_provenance_mut(1);
@@ -307,9 +311,9 @@ extern "C" fn get_size(_: *mut c_void) -> i64 {
 extern "C" fn block_size(_: *mut c_void, least: *mut u32, best: *mut u32, most: *mut u32) -> c_int {
     call(|server| {
         let page = server.page_bytes();
-        // Sizes announced to clients must be powers of two.
+        // The best size that is announced to clients must be a power of two.
         let best_bytes = if page.is_power_of_two() { page } else { 4096 };
-        // SAFETY: the server passes the addresses of three of its numbers. They are valid during this call.
+        // SAFETY: the server passes the addresses of three numbers, which are valid during this call.
         unsafe { (*least, *best, *most) = (1, best_bytes, REQUEST_BYTES_MAX) };
         Ok(())
     })
@@ -339,8 +343,8 @@ extern "C" fn pread(at: *mut c_void, to: *mut c_void, count: u32, offset: u64, _
         work.use_buffer(to, count as usize);
     }
     ask(at, |session| {
-        // SAFETY: the server passes `count` bytes for the time of this call. They are initialised, because the server
-        // clears its buffers. No other code uses them meanwhile.
+        // SAFETY: the server passes `count` bytes, which no other code uses during this call. They are initialised,
+        // because the server clears its buffers.
         let to = unsafe { std::slice::from_raw_parts_mut(to.cast::<u8>(), count as usize) };
         session.read(to, offset)
     })
@@ -357,7 +361,7 @@ extern "C" fn pwrite(
         work.use_buffer(from.cast_mut(), count as usize);
     }
     ask(at, |session| {
-        // SAFETY: the server passes `count` bytes, which are not written during this call.
+        // SAFETY: the server passes `count` bytes. They are not written during this call.
         let from = unsafe { std::slice::from_raw_parts(from.cast::<u8>(), count as usize) };
         session.write(from, offset, flags & ffi::FLAG_FUA != 0)
     })
@@ -397,7 +401,7 @@ extern "C" fn extents(
             } else {
                 0
             };
-            // SAFETY: the server passes `extents` for this call. Extents are added in ascending order.
+            // SAFETY: `extents` is the list of this call. Extents are added in ascending order.
             let added = unsafe { ffi::add_extent(extents, extent.offset, extent.bytes, kind) };
             added == 0 && flags & ffi::FLAG_REQ_ONE == 0
         })
@@ -464,7 +468,7 @@ static PLUGIN: ffi::Plugin = ffi::Plugin {
     block_size: Some(block_size),
 };
 
-/// Returns the plugin; nbdkit looks this function up by name.
+/// Returns the description of the plugin. nbdkit looks this function up by name.
 #[no_mangle]
 pub extern "C" fn plugin_init() -> *const ffi::Plugin {
     &PLUGIN

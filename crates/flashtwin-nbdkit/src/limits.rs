@@ -1,35 +1,37 @@
-//! Limits on the connections, threads and bytes of a server, so that it never exhausts the process ids, descriptors or
-//! address space of its host (D-203).
+//! Limits on the connections, threads and bytes of a server. With them, the server never exhausts the process ids,
+//! descriptors or address space of its host (D-203).
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use flashtwin_live::LiveError;
 
-/// Number of requests that the device executes for one connection at the same time. nbdkit starts a thread for each.
+/// Largest number of requests of one connection that the device executes at the same time. nbdkit starts a thread for
+/// each.
 pub const REQUESTS_MAX: usize = 256;
-/// Stack size in bytes of a thread of a connection.
+/// Size in bytes of the stack of a thread that serves a connection.
 pub const STACK_BYTES: usize = 1 << 20;
 /// Most threads of all connections.
 const THREADS_MAX: u64 = 4096;
 /// Fewest threads that a server starts with.
 const THREADS_MIN: u64 = 64;
-/// The server may use the number of threads that the host can still start, divided by this.
+/// Divisor of the number of threads that the host can still start. The result is the largest number of threads of the
+/// server.
 const THREADS_SHARE: u64 = 2;
-/// Mean number of threads per connection. It includes one thread that receives and one that works.
+/// Mean number of threads per connection. One of them receives, and one or more work.
 const THREADS_PER_CONNECTION: u64 = 8;
-/// Descriptors of a connection: its socket and a pipe.
+/// Number of descriptors of a connection: one of its socket and two of a pipe.
 const FILES_PER_CONNECTION: u64 = 3;
 /// Descriptors of the server itself.
 const FILES_OF_SERVER: u64 = 64;
-/// Limits on the data of all requests in flight: the largest amount in bytes, and the divisor of the free memory and
-/// of the free address space. The smallest of the three results applies.
+/// Limits on the data of all requests in flight. The amount may not exceed [`BYTES_MAX`], the free memory divided by
+/// [`BYTES_SHARE`], or the free address space divided by [`BYTES_SHARE`].
 const BYTES_MAX: u64 = 4 << 30;
 const BYTES_SHARE: u64 = 4;
-/// Minimum free address space in bytes, after the device has its own. It is used for the threads of one connection,
-/// the data of their requests and the heap.
+/// Smallest free address space in bytes that a server needs in addition to that of the device. It is used for the
+/// threads of one connection, the data of their requests, and the heap.
 const ADDRESSES_MIN: u64 = 1 << 30;
-/// Bounds of the limit on the data in flight of one connection, in bytes.
+/// Smallest and largest limit on the data in flight of one connection, in bytes.
 const CONNECTION_BYTES: (u64, u64) = (64 << 20, 256 << 20);
 
 /// Resources of all connections together.
@@ -37,17 +39,17 @@ const CONNECTION_BYTES: (u64, u64) = (64 << 20, 256 << 20);
 pub struct Limits {
     /// Most connections at a time.
     pub connections: usize,
-    /// Number of threads for all connections in addition to two per connection.
+    /// Number of threads that the connections share, in addition to two threads of each connection.
     pub spare_threads: usize,
-    /// Largest amount of data of the requests in flight on all connections, in bytes.
+    /// Largest amount of data, in bytes, of all requests in flight on all connections.
     pub bytes: u64,
 }
 
 impl Limits {
-    /// Computes the limits from the resources of the host, the user's limits and the control group.
+    /// Computes the limits from the free resources of the host, the limits of the user, and those of the control group.
     ///
     /// # Errors
-    /// Fails if the resources left are too few for a server.
+    /// Fails if the free resources do not suffice for a server.
     pub fn read() -> Result<Limits, LiveError> {
         let threads = threads_left() / THREADS_SHARE;
         let addresses = addresses_left();
@@ -77,12 +79,12 @@ impl Limits {
         })
     }
 
-    /// Returns the number of threads that a connection may have if `open` connections are open.
+    /// Returns the largest number of workers of a connection while `open` connections are open.
     pub fn threads(&self, open: usize) -> usize {
         1 + (self.spare_threads / open.max(1)).min(REQUESTS_MAX - 1)
     }
 
-    /// Returns the amount of data in flight, in bytes, that a connection may have if `open` connections are open.
+    /// Returns the largest amount of data in flight, in bytes, of a connection while `open` connections are open.
     pub fn connection_bytes(&self, open: usize) -> u64 {
         let (least, most) = CONNECTION_BYTES;
         (self.bytes / open.max(1) as u64).clamp(least, most)
@@ -113,7 +115,8 @@ fn threads_left() -> u64 {
         .unwrap_or(THREADS_MAX)
 }
 
-/// Returns the number of threads that RLIMIT_NPROC still permits; `None` for root, to which the limit does not apply.
+/// Returns the number of threads that RLIMIT_NPROC still permits to this user. Returns `None` for root, to which the
+/// limit does not apply.
 fn of_user() -> Option<u64> {
     // SAFETY: the call takes no arguments and returns a number.
     let user = unsafe { libc::geteuid() };
@@ -132,7 +135,8 @@ fn of_user() -> Option<u64> {
     Some(most.saturating_sub(threads.sum::<usize>() as u64))
 }
 
-/// Returns the directories of the control groups that limit this process, of versions 1 and 2, up to their roots.
+/// Returns the directories of the control groups that limit this process, and of all their parents. The groups may be
+/// of version 1 or 2.
 fn control_groups() -> Vec<PathBuf> {
     let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let mut folders = Vec::new();
@@ -157,7 +161,7 @@ fn control_groups() -> Vec<PathBuf> {
     folders
 }
 
-/// Returns the amount of address space in bytes that RLIMIT_AS still permits.
+/// Returns the number of bytes of address space that RLIMIT_AS still permits.
 fn addresses_left() -> u64 {
     let most = limit(libc::RLIMIT_AS);
     if most == u64::MAX {
@@ -170,7 +174,7 @@ fn addresses_left() -> u64 {
     most.saturating_sub(pages.unwrap_or(0) * page_bytes() as u64)
 }
 
-/// Returns the amount of memory in bytes that can be used without swapping.
+/// Returns the number of bytes of memory that can be used without swapping.
 fn memory_left() -> u64 {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = text
@@ -180,7 +184,7 @@ fn memory_left() -> u64 {
     kib.map_or(u64::MAX, |kib| kib << 10)
 }
 
-/// Returns the soft limit of a resource; `u64::MAX` if there is none.
+/// Returns the soft limit on a resource; `u64::MAX` if it is unlimited.
 fn limit(resource: libc::__rlimit_resource_t) -> u64 {
     let mut limit = libc::rlimit {
         rlim_cur: libc::RLIM_INFINITY,

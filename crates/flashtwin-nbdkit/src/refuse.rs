@@ -1,5 +1,5 @@
-//! Sends the reason for a refusal in NBD's newstyle handshake. nbdkit itself would close the connection without a
-//! reason.
+//! Refuses a client and sends the reason, in NBD's newstyle handshake. nbdkit itself would close the connection without
+//! a reason.
 
 use std::ffi::c_int;
 use std::io::{self, Read, Write};
@@ -16,12 +16,14 @@ const REPLY_MAGIC: u64 = 0x0003_e889_0455_65a9;
 const POLICY: u32 = (1 << 31) + 2;
 const EXPORT_NAME: u32 = 1;
 const ABORT: u32 = 2;
-/// Largest number of options that a refused client may send, and the largest length of an option in bytes.
+/// Largest number of options that a refused client may send. The next constant is the largest length of an option in
+/// bytes.
 const OPTIONS_MAX: usize = 8;
 const DATA_BYTES_MAX: u32 = 64 << 10;
 /// Time for each message of the client.
 const TIMEOUT: Duration = Duration::from_millis(500);
-/// Largest number of refusals at the same time, each in a thread of its own. Further clients wait to be accepted.
+/// Largest number of clients that are refused at the same time, each in a separate thread. Further clients wait to be
+/// accepted.
 const AT_ONCE: usize = 32;
 
 static RUNNING: Mutex<usize> = Mutex::new(0);
@@ -31,17 +33,17 @@ fn running() -> MutexGuard<'static, usize> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits until fewer clients are being refused. A refusal takes some seconds at most.
+/// Waits until another client may be refused. A refusal takes at most some seconds.
 pub fn wait_for_room() {
     drop(ENDED.wait_while(running(), |running| *running >= AT_ONCE));
 }
 
-/// Responds to each option of a client with `reason`, until the client gives up.
+/// Sends `reason` in response to each option of a client, until the client gives up.
 pub fn explain(socket: c_int, reason: &str) {
     *running() += 1;
-    // SAFETY: the socket is open. It is not closed here, because the caller still owns it.
+    // SAFETY: the socket is open. It is not closed here, because the caller owns it.
     let client = ManuallyDrop::new(unsafe { UnixStream::from_raw_fd(socket) });
-    // Errors are ignored, because the client may disconnect at any time.
+    // An error is ignored, because the client may disconnect at any time.
     let _ = converse(&client, reason.as_bytes());
     *running() -= 1;
     ENDED.notify_one();

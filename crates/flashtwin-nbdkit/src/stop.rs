@@ -1,6 +1,8 @@
 //! Stops the server without waiting for clients (D-200). Without this module, nbdkit exits only after every client has
-//! disconnected. The module replaces nbdkit's signal handlers. A stop accepts no further clients, completes the
-//! requests in flight, writes data, state and report, and exits, which closes the remaining connections.
+//! disconnected.
+//!
+//! The module replaces nbdkit's signal handlers. When a stop is requested, it accepts no further clients, completes the
+//! requests in flight, and writes data, state and report. Then it exits, which closes the remaining connections.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::Path;
@@ -16,25 +18,25 @@ use crate::{close_sockets, ffi, stop_server, trouble, SERVER};
 
 /// Time for requests in flight to complete.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time in which clients must receive their last responses and disconnect.
+/// Time in which clients may receive their last responses and disconnect.
 const DISCONNECT_TIMEOUT: Duration = Duration::from_millis(500);
-/// Interval between two checks whether requests are still in flight, or clients still connected.
+/// Interval between checks for requests that are in flight and clients that are connected.
 const POLL: Duration = Duration::from_millis(5);
 /// The signals that stop nbdkit.
 const SIGNALS: [i32; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP];
 
 /// Write end of the pipe into which the signal handler writes.
 static REQUESTS: AtomicI32 = AtomicI32::new(-1);
-/// Whether a stop has been requested. If so, calls of clients are rejected.
+/// Whether a stop has been requested. If so, all calls of clients are rejected.
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 /// Whether nbdkit has no connections left and exits.
 static DISCONNECTED: AtomicBool = AtomicBool::new(false);
 static STOPPER: Mutex<Option<JoinHandle<()>>> = Mutex::new(None);
 
-/// Requests a stop. A second request ends the wait for requests in flight.
+/// Signal handler that requests a stop. A second request ends the wait for requests in flight.
 extern "C" fn request(_signal: libc::c_int) {
     REQUESTED.store(true, Ordering::SeqCst);
-    // SAFETY: the byte is valid memory, and write(2) is async-signal-safe. If the pipe is full, a stop is already
+    // SAFETY: the byte is valid memory, and write(2) is async-signal-safe. If the pipe is full, a stop has already been
     // requested.
     unsafe { libc::write(REQUESTS.load(Ordering::Relaxed), [0u8].as_ptr().cast(), 1) };
 }
@@ -44,7 +46,8 @@ pub fn is_requested() -> bool {
     REQUESTED.load(Ordering::SeqCst)
 }
 
-/// Starts the thread that stops the server, and replaces nbdkit's signal handlers. nbdkit must have set them before.
+/// Replaces nbdkit's signal handlers, and starts the thread that stops the server. Must be called after nbdkit has set
+/// its handlers.
 pub fn handle_signals() -> Result<(), LiveError> {
     let failed = |e| LiveError::Io {
         path: Path::new("signal handling").to_owned(),
@@ -58,7 +61,7 @@ pub fn handle_signals() -> Result<(), LiveError> {
     }
     // SAFETY: the descriptor was created above, is open, and has no other owner.
     let requests = unsafe { OwnedFd::from_raw_fd(ends[0]) };
-    // The write end is never closed, because a signal may arrive at any time before the process exits.
+    // The write end is never closed, because a signal may arrive until the process exits.
     REQUESTS.store(ends[1], Ordering::Relaxed);
     let stopper = thread::Builder::new()
         .name("flashtwin-stop".into())
@@ -80,7 +83,7 @@ pub fn handle_signals() -> Result<(), LiveError> {
     Ok(())
 }
 
-/// Completes the stop. Called when nbdkit has no connections left; nbdkit unloads the plugin afterwards.
+/// Completes the stop. nbdkit calls it when it has no connections left, and then unloads the plugin.
 pub fn finish() {
     DISCONNECTED.store(true, Ordering::Release);
     let stopper = STOPPER
@@ -89,7 +92,7 @@ pub fn finish() {
         .take();
     let Some(stopper) = stopper else { return };
     request(0);
-    // If the thread panicked, its message has already been printed.
+    // An error is ignored: if the thread panicked, its message has already been printed.
     let _ = stopper.join();
     for signal in SIGNALS {
         // SAFETY: ignoring a signal installs no code of ours.
@@ -97,7 +100,7 @@ pub fn finish() {
     }
 }
 
-/// Waits for a stop request. Returns false if there is none within `timeout`.
+/// Waits for a request to stop. Returns false if there is none within `timeout`.
 fn receive_request(requests: &OwnedFd, timeout: Duration) -> bool {
     let mut ready = libc::pollfd {
         fd: requests.as_raw_fd(),
@@ -106,7 +109,7 @@ fn receive_request(requests: &OwnedFd, timeout: Duration) -> bool {
     };
     let timeout_ms = i32::try_from(timeout.as_millis()).unwrap_or(-1);
     let mut byte = [0u8];
-    // SAFETY: both calls receive memory that they may write, and its length.
+    // SAFETY: both calls receive the address of memory that they may write, and its length.
     unsafe {
         libc::poll(&mut ready, 1, timeout_ms) == 1
             && libc::read(ready.fd, byte.as_mut_ptr().cast(), 1) == 1
@@ -116,7 +119,7 @@ fn receive_request(requests: &OwnedFd, timeout: Duration) -> bool {
 fn stop(requests: &OwnedFd) {
     let Some(server) = SERVER.get() else { return };
     ffi::shutdown();
-    // A panic here has already been printed. It must not prevent the state from being written.
+    // A panic is caught and has already been printed. The state must be written even after it.
     let _ = trouble(|| {
         server.close();
         close_sockets(server.settings().listen.as_deref());

@@ -1,5 +1,5 @@
-//! A workload as page accesses, kept in memory. A separate thread reads the workload. Code that counts hits processes
-//! the accesses read so far, and does not wait for the end of the workload.
+//! A workload as a list of page accesses in memory. A separate thread reads the workload. Meanwhile, code that counts
+//! hits processes the accesses read so far, so that it need not wait for the end of the workload.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,16 +12,16 @@ use pyo3::prelude::*;
 use crate::errors::{of_workload, FlashtwinError};
 use crate::workload::Workload;
 
-/// Number of requests that the reader passes on together, so that passing them on takes little time.
+/// Number of requests that the reader passes on at a time. With so many, the time for passing them on is small.
 const PIECE: usize = 1 << 15;
-/// Interval at which a waiting caller checks whether it was stopped.
+/// Interval at which a waiting caller checks whether it has been stopped.
 const PERIOD: Duration = Duration::from_millis(50);
 
 /// Consecutive pages accessed by one request.
 #[derive(Clone, Copy)]
 pub struct Span {
     pub first: u32,
-    /// Page numbers, with the kind of access in the two highest bits.
+    /// Number of pages. The two highest bits hold the kind of access.
     pages: u32,
 }
 
@@ -32,7 +32,8 @@ pub const WRITE: u32 = 1;
 pub const TRIM: u32 = 2;
 
 impl Span {
-    /// Returns the page accesses of a request, whose number in the workload is `number`; `None` for a flush.
+    /// Returns the page accesses of a request; `None` for a flush. `number` is the number of the request in the
+    /// workload.
     fn of(request: &Request, number: u64, page_bytes: u32) -> PyResult<Option<Span>> {
         let kind = match request.op {
             Op::Read => READ,
@@ -43,7 +44,7 @@ impl Span {
         let page_bytes = u64::from(page_bytes);
         let end = request.offset.saturating_add(request.bytes);
         let (first, last) = (request.offset / page_bytes, end.div_ceil(page_bytes));
-        // The highest page number means "none" in the model.
+        // The highest page number is excluded, because it means "none" in the model.
         let last = u32::try_from(last).ok().filter(|&last| last < u32::MAX);
         let pages = last.map(|last| last.saturating_sub(first as u32));
         let Some(pages) = pages.filter(|&pages| pages <= PAGES_MASK) else {
@@ -84,7 +85,7 @@ pub struct Accesses {
 struct Shared {
     read: Mutex<Read>,
     changed: Condvar,
-    /// Whether no caller needs further requests, so that the reader should end.
+    /// Whether the reader should end, because no caller needs further requests.
     stop: AtomicBool,
 }
 
@@ -94,7 +95,7 @@ struct Read {
     pieces: Vec<Arc<Vec<Span>>>,
     /// Number of requests in all pieces.
     requests: u64,
-    /// Whether the reader has ended. `whole` is true if it has read the workload to the end.
+    /// Whether the reader has ended. `whole` is true if the reader has reached the end of the workload.
     ended: bool,
     whole: bool,
 }
@@ -103,7 +104,8 @@ struct Read {
 pub enum Next {
     Piece(Arc<Vec<Span>>),
     End,
-    /// The reader failed and another caller has received its error, or this caller was stopped.
+    /// There are no further accesses: this caller was stopped, or the reader failed and another caller has received the
+    /// error.
     Stopped,
 }
 
@@ -145,7 +147,7 @@ impl Drop for Accesses {
     }
 }
 
-/// Wakes the waiting callers when the reader ends, even if it panics.
+/// Guard of the reader. When the reader ends, even by a panic, the guard wakes all waiting callers.
 struct Ending(Arc<Shared>);
 
 impl Drop for Ending {
@@ -156,7 +158,7 @@ impl Drop for Ending {
 }
 
 impl Shared {
-    /// Returns the lock. If a thread panicked while it held the lock, the data are still valid.
+    /// Returns the lock even if a thread panicked while it held the lock. The data are still valid then.
     fn lock(&self) -> MutexGuard<'_, Read> {
         self.read.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -201,11 +203,11 @@ impl Shared {
 }
 
 impl Accesses {
-    /// Waits for the piece of the workload with this number. The caller must not hold the GIL. At the end of the
-    /// workload, passes the number of requests to `control`.
+    /// Waits for the piece of the workload with the number `number`, and returns it. The caller must not hold the GIL.
+    /// At the end of the workload, sets the total number of requests in `control`.
     ///
     /// # Errors
-    /// Fails if reading the workload failed. Only one of the callers receives the error.
+    /// Fails if the workload cannot be read. Only one of the callers receives the error.
     pub fn next(&self, number: usize, control: &flashtwin_sim::Control) -> PyResult<Next> {
         let mut read = self.shared.lock();
         loop {

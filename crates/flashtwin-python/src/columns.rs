@@ -1,5 +1,5 @@
-//! Results as columns of little-endian numbers. They are written once, directly into Python `bytes`, which pyarrow and
-//! numpy use without a copy. Names and types are those in `flashtwin/_support/tables.py`.
+//! Results as columns of little-endian numbers. The numbers are written directly into Python `bytes`, which pyarrow and
+//! numpy use without a copy. The names and types of the columns are those in `flashtwin/_support/tables.py`.
 
 use flashtwin::metrics::OpMetrics;
 use flashtwin::Breakdown;
@@ -47,7 +47,7 @@ fn put_cells<R, T: Cell>(into: &mut [u8], rows: &[R], value: impl Fn(&R) -> T) {
     }
 }
 
-/// Columns of the per-request log. The largest number of rows is fixed at the start.
+/// Columns of the per-request log. The largest number of rows is fixed at creation.
 pub struct Log {
     rows: usize,
     columns: Vec<Column>,
@@ -59,10 +59,12 @@ struct Column {
     bytes: Vec<u8>,
 }
 
-/// Number of rows that are converted to columns together, so that each row is read from memory only once.
+/// Number of rows that are converted to columns at a time. It is small, so that the rows stay in the cache until all
+/// columns are written.
 const AT_ONCE: usize = 64;
 
-/// The columns of the log, in order: each with its name, its type, and its value computed from a [`Completion`].
+/// Declares the columns of the log, in order. Each has a name, a type, and an expression that computes its value from a
+/// [`Completion`].
 macro_rules! log {
     ($($name:ident: $type:ty = |$completion:ident| $value:expr;)*) => {
         impl Log {
@@ -109,7 +111,7 @@ impl Column {
 }
 
 impl Log {
-    /// Replaces the rows by the given completions, of which there must not be more than the log has room for.
+    /// Replaces the rows by the given completions. There must not be more completions than the log has room for.
     pub fn put(&mut self, completions: &[Completion]) {
         for (i, some) in completions.chunks(AT_ONCE).enumerate() {
             self.put_at(i * AT_ONCE, some);
@@ -128,7 +130,7 @@ impl Log {
     }
 }
 
-/// Timeline of a run; its columns are created on request.
+/// Timeline of a run. Its columns are created when they are requested.
 #[pyclass(frozen)]
 pub struct Slices(pub Timeline);
 
@@ -139,7 +141,7 @@ impl Slices {
         self.0.slices as usize
     }
 
-    /// Returns the time of the device at the start of the measurement. The request log uses times of the device.
+    /// Returns the device time at the start of the measurement. The times in the request log are also device times.
     #[getter]
     fn start_ps(&self) -> u64 {
         self.0.start.0
@@ -185,8 +187,8 @@ pub fn of_gc_intervals<'py>(py: Python<'py>, rows: &[GcInterval]) -> PyResult<Bo
     Ok(d)
 }
 
-/// Returns the response times of a kind of request, as pairs: the upper end of a histogram bucket in ns, and the number
-/// of requests in it.
+/// Returns the histogram of the response times of one kind of request. Each pair has the upper end of a bucket in ns,
+/// and the number of requests in the bucket.
 pub fn of_histogram(op: &OpMetrics) -> Vec<(u64, u64)> {
     let histogram = op.histogram_ns();
     let buckets = histogram.iter_recorded();

@@ -1,4 +1,4 @@
-//! Hits and write-backs of LRU in buffers of all sizes, computed in one pass over a workload in memory.
+//! Hits and write-backs of LRU buffers of all sizes. They are computed in one pass over a workload in memory.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -13,7 +13,7 @@ use crate::accesses::{Accesses, Next, TRIM, WRITE};
 use crate::control::Control;
 use crate::errors::FlashtwinError;
 
-/// Number of requests by which prefetching the entries of pages is ahead of the accesses.
+/// The entries of a request's pages are prefetched this many requests before the pages are accessed.
 const AHEAD: usize = 16;
 
 /// LRU buffers of all sizes, to which a workload is applied.
@@ -70,7 +70,7 @@ impl Pass for SampledLru {
     }
 }
 
-/// Applies the accesses to buffers of all sizes. Returns None if `control` stopped it.
+/// Applies the accesses to buffers of all sizes. Returns None if `control` stopped the work.
 fn pass<P: Pass>(accesses: &Accesses, mut of: P, control: &Control) -> PyResult<Option<P::Curve>> {
     let mut requests = 0;
     for number in 0.. {
@@ -97,7 +97,7 @@ fn pass<P: Pass>(accesses: &Accesses, mut of: P, control: &Control) -> PyResult<
     Ok(Some(of.finish()))
 }
 
-/// Hits and write-backs of LRU, by the size of the buffer.
+/// Hits and write-backs of LRU as functions of the size of the buffer.
 #[pyclass(frozen, module = "flashtwin._core")]
 pub struct LruHits(Kind);
 
@@ -108,7 +108,7 @@ enum Kind {
 
 #[pymethods]
 impl LruHits {
-    /// Returns the number of distinct pages. It is an estimate if pages were sampled.
+    /// Returns the number of distinct pages of the workload. If pages were sampled, the number is an estimate.
     #[getter]
     fn pages(&self) -> u64 {
         match &self.0 {
@@ -126,8 +126,8 @@ impl LruHits {
         }
     }
 
-    /// Returns the counts of a buffer of this size, as a dict, and the half-width of the 95 % interval of its hit
-    /// ratio; `None` as the half-width if the counts are exact.
+    /// Returns the counts of a buffer of the given size as a dict, and the half-width of the 95 % confidence interval
+    /// of its hit ratio. The half-width is `None` if the counts are exact.
     fn at<'py>(
         &self,
         py: Python<'py>,
@@ -163,8 +163,8 @@ fn dict<'py>(py: Python<'py>, counts: &LruCounts) -> PyResult<Bound<'py, PyDict>
     Ok(d)
 }
 
-/// Counts the hits and write-backs of LRU, in one pass, in buffers of all sizes that are empty at first. With `rate`,
-/// only this fraction of the pages is sampled. Returns None if `control` stopped it.
+/// Counts the hits and write-backs of LRU in buffers of all sizes, in one pass. The buffers are empty at first. With
+/// `rate`, only this fraction of the pages is sampled. Returns None if `control` stopped the work.
 #[pyfunction]
 #[pyo3(signature = (accesses, control, *, rate=None))]
 pub fn lru_curve(
@@ -197,8 +197,8 @@ pub fn check_rate(rate: f64) -> PyResult<()> {
     }
 }
 
-/// Returns the half-width of the 95 % interval of a hit ratio. `ratios` are the hit ratios of disjoint parts of a
-/// sample.
+/// Returns the half-width of the 95 % confidence interval of a hit ratio. `ratios` are the hit ratios of disjoint parts
+/// of a sample.
 #[pyfunction]
 pub fn half_width(ratios: Vec<f64>) -> f64 {
     flashtwin::buffer::sample::half_width(&ratios)

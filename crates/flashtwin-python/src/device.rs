@@ -1,4 +1,4 @@
-//! Devices. `Spec` is a specification. `Device` has a state, and can be preconditioned, saved, forked and run.
+//! Devices. A `Spec` is a specification. A `Device` has a state, and can be preconditioned, saved, forked and run.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -41,7 +41,8 @@ enum Kind {
 }
 
 impl Spec {
-    /// Returns the specification of an SSD. For an array, fails with the message that `what` needs a single SSD.
+    /// Returns the specification of an SSD. For an array, fails with a message that names `what` as the operation that
+    /// needs a single SSD.
     pub fn ssd(&self, what: &str) -> PyResult<&DeviceSpec> {
         match &self.0 {
             Kind::Ssd(spec) => Ok(spec),
@@ -69,9 +70,9 @@ impl Spec {
 
 #[pymethods]
 impl Spec {
-    /// Reads the device that the TOML `text` describes. `origin` is the name of the text for messages. For each path of
-    /// a device file in `array.members`, calls `read_member` with the path and whether an override gave it; the result
-    /// must be the origin and the text of that file.
+    /// Reads the device that the TOML `text` describes. `origin` is the name of the text in messages. If
+    /// `array.members` contains paths of device files, calls `read_member` for each. The arguments are the path and
+    /// whether an override gave it. The result must be the origin and the text of that file.
     #[staticmethod]
     #[pyo3(signature = (text, origin, overrides, read_member=None))]
     fn parse(
@@ -104,7 +105,7 @@ impl Spec {
         kind.map(Spec).map_err(of_spec)
     }
 
-    /// Returns the TOML text of a device profile that comes with flashtwin.
+    /// Returns the TOML text of a device profile that is part of flashtwin.
     #[staticmethod]
     fn builtin_text(name: &str) -> PyResult<&'static str> {
         builtin(name)
@@ -143,7 +144,7 @@ impl Spec {
         }
     }
 
-    /// Members of the array; 0 for a single SSD.
+    /// Returns the number of members of the array; 0 for a single SSD.
     #[getter]
     fn members(&self) -> usize {
         match &self.0 {
@@ -176,7 +177,7 @@ impl Spec {
         }
     }
 
-    /// Returns the minimum memory in bytes that the device takes.
+    /// Returns the smallest amount of memory, in bytes, that a simulation of the device needs.
     #[getter]
     fn tables_bytes(&self) -> u64 {
         match &self.0 {
@@ -195,7 +196,7 @@ impl Spec {
         u64::from(self.buffer_pages()) * u64::from(self.page_bytes())
     }
 
-    /// Returns the spare blocks of each pool; `None` for an array.
+    /// Returns the number of spare blocks of each pool; `None` for an array.
     #[getter]
     fn spare_blocks(&self) -> Option<u32> {
         match &self.0 {
@@ -204,7 +205,8 @@ impl Spec {
         }
     }
 
-    /// Whether the device writes pages that the buffer policy calls hot to blocks of their own.
+    /// Whether the device can separate the pages that the buffer policy calls hot from other pages. Devices that write
+    /// by units always can.
     #[getter]
     fn takes_streams(&self) -> bool {
         match &self.0 {
@@ -219,14 +221,14 @@ impl Spec {
         self.buffer().map(|b| b.policy.name())
     }
 
-    /// Returns the published figures: their source, then their names and values.
+    /// Returns the published figures of the device: their source, and their names and values.
     #[getter]
     fn published(&self) -> PyResult<(&str, Vec<(&'static str, f64)>)> {
         let published = &self.ssd("a check against published figures")?.published;
         Ok((&published.source, published.figures.clone()))
     }
 
-    /// Measures the figures that data sheets state. Returns `None` if `control` stopped the measurement.
+    /// Measures the performance figures that data sheets state. Returns `None` if `control` stopped the measurement.
     fn measure(&self, py: Python<'_>, control: &Control) -> PyResult<Option<Vec<Figure>>> {
         let (spec, control) = (self.ssd("a check against published figures")?, &control.0);
         py.detach(|| flashtwin_sim::measure(spec, control))
@@ -245,7 +247,7 @@ impl Spec {
         }
     }
 
-    /// Returns a line with the kind of the device, its size and its buffer.
+    /// Returns a one-line description with the kind of the device, its size and its buffer.
     #[getter]
     fn in_words(&self) -> String {
         let what = match self.members() {
@@ -273,7 +275,7 @@ impl Spec {
 #[pyclass(module = "flashtwin._core")]
 pub struct Device {
     state: State,
-    /// Failure of the policy; `None` if the policy is not written in Python.
+    /// Failure of the user's policy or placement rules; `None` if the device uses no code of the user.
     failure: Option<Arc<Failure>>,
 }
 
@@ -282,7 +284,7 @@ enum State {
     Array(Box<Array>),
 }
 
-/// Runs the same code on an SSD and on an array.
+/// Runs the same code for an SSD or an array, whichever the device is.
 macro_rules! either {
     ($state:expr, $device:ident => $body:expr) => {
         match $state {
@@ -325,7 +327,8 @@ fn of_state(message: String) -> PyErr {
     FlashtwinError::new_err(format!("cannot copy the state of a device: {message}"))
 }
 
-/// Runs work in which code of the user may fail. A failure stops the work, and is raised when the work has ended.
+/// Runs work that may call code of the user. If that code fails, the work is stopped, and the exception is raised after
+/// its end.
 fn watched<T>(
     failure: Option<&Failure>,
     control: &Control,
@@ -343,13 +346,13 @@ fn watched<T>(
 
 /// Result of a run, in this order:
 ///
-/// - the summary as JSON and as text
-/// - the response-time histograms of reads, writes and both
-/// - if requested: the collections of the members of an array, as columns
+/// - the summary, as JSON and as text
+/// - the histograms of the response times of reads, of writes, and of both
+/// - if requested: the garbage collections of the members of an array, as columns
 /// - if requested: the history, as JSON
 /// - if requested: the timeline, consisting of the trace, its slices, and the time in seconds at which it became full
-/// - the real time in seconds of the warm-up and of the measured run
-/// - the names of the code paths in use at the end
+/// - the wall-clock time in seconds of the warm-up and of the measured run
+/// - the names of the code paths in use at the end, such as the fast path
 type RunResult = (
     String,
     String,
@@ -363,7 +366,7 @@ type RunResult = (
 
 #[pymethods]
 impl Device {
-    /// Creates a device that was never written. The placement rules may be written by the user.
+    /// Creates a device that was never written. `scheme` and `victim`, if given, are placement rules of the user.
     #[new]
     #[pyo3(signature = (spec, scheme=None, victim=None))]
     fn new(
@@ -391,7 +394,7 @@ impl Device {
         })
     }
 
-    /// Brings the device into the initial state called `kind`. Returns false if `control` stopped the work.
+    /// Puts the device into the initial state that the text `kind` names. Returns false if `control` stopped the work.
     fn precondition(
         &mut self,
         py: Python<'_>,
@@ -409,8 +412,8 @@ impl Device {
         done.map_err(of_sim)
     }
 
-    /// Brings a device that writes by units into the initial state called `kind`, by writing `fill` and then `load`.
-    /// Returns false if `control` stopped the work.
+    /// Puts a device that writes by units into the initial state that the text `kind` names, by writing `fill` and then
+    /// `load`. Returns false if `control` stopped the work.
     fn precondition_by_load(
         &mut self,
         py: Python<'_>,
@@ -434,7 +437,8 @@ impl Device {
         done.map_err(of_sim)
     }
 
-    /// Fills the buffer if the initial state called `kind` has a full one. Returns false if `control` stopped the work.
+    /// Fills the buffer, if it is full in the initial state that the text `kind` names. Returns false if `control`
+    /// stopped the work.
     fn fill_buffer(
         &mut self,
         py: Python<'_>,
@@ -457,35 +461,35 @@ impl Device {
         }
     }
 
-    /// Writes the state of the flash to a file. `made_by` is a line that describes its origin.
+    /// Writes the state of the flash to a file. `made_by` is a line that describes the origin of the state.
     fn save_snapshot(&self, py: Python<'_>, path: PathBuf, made_by: &str) -> PyResult<()> {
         let state = &self.state;
         py.detach(|| either!(state, device => flashtwin_sim::save_snapshot(&path, device, made_by)))
             .map_err(of_sim)
     }
 
-    /// Loads a snapshot that was written for the same flash. Returns the description of its origin.
+    /// Loads a snapshot that was saved from the same flash. Returns the description of its origin.
     fn load_snapshot(&mut self, py: Python<'_>, path: PathBuf) -> PyResult<String> {
         let state = &mut self.state;
         py.detach(|| either!(state, device => flashtwin_sim::load_snapshot(&path, device)))
             .map_err(of_sim)
     }
 
-    /// Returns the state of the flash as bytes, which `load_state` of a device with the same flash accepts.
+    /// Returns the state of the flash as bytes. `load_state` of a device with the same flash accepts them.
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let from = &self.state;
         let bytes = py.detach(|| from.flash_bytes()).map_err(of_state)?;
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Loads the state of the flash from bytes that `state` returned. The buffer may differ.
+    /// Loads the state of the flash from bytes that `state` returned. The buffers of the two devices may differ.
     fn load_state(&mut self, py: Python<'_>, bytes: &[u8]) -> PyResult<()> {
         let to = &mut self.state;
         py.detach(|| to.load_flash(bytes)).map_err(of_state)
     }
 
-    /// Returns a device of `spec` whose flash has the state of this device's flash. The two devices may differ in their
-    /// buffer, but not in their flash. `user` replaces the policy that `spec` names.
+    /// Returns a new device of `spec` with the state of this device's flash. The flash of the two devices must be the
+    /// same; their buffers may differ. `user` replaces the policy that `spec` names.
     fn fork(&self, py: Python<'_>, spec: &Spec, user: Option<&UserPolicy>) -> PyResult<Device> {
         let (from, spec) = (&self.state, &spec.0);
         let policy = user.map(UserPolicy::boxed);
@@ -501,9 +505,9 @@ impl Device {
         })
     }
 
-    /// Runs a workload, from the state that the previous run left. Requests are submitted for at most `span_max_s`.
-    /// `sink` is called on another thread with the measured completions, as dicts of columns. If `label` is given, it
-    /// is the name of the policy in the results.
+    /// Runs a workload. The device begins in the state in which the previous run left it. Requests are submitted for at
+    /// most `span_max_s`. `sink` is called on another thread with the measured completions, as dicts of columns.
+    /// `label`, if given, is the name of the policy in the results.
     #[pyo3(signature = (workload, control, options, *, span_max_s=None, label=None, sink=None))]
     #[allow(clippy::too_many_arguments)] // Keywords of one call from Python.
     fn run(
@@ -556,13 +560,13 @@ impl Device {
         result(py, &summary, outcome, gc_timeline, took_s, control.path())
     }
 
-    /// Runs several clients at once, from the state that the previous run left. Each client has a load and a limit of
-    /// requests in flight. Returns:
+    /// Runs several clients at once. The device begins in the state in which the previous run left it. Each client has
+    /// a load and a limit on its requests in flight. Returns:
     ///
-    /// - for each client, the histograms of its reads and of its writes in equal parts of the span
-    /// - the bytes written by the host
-    /// - the bytes written to the medium
-    /// - whether the run ended
+    /// - for each client and each equal part of the span, the histograms of its reads and of its writes
+    /// - the number of bytes that the host wrote
+    /// - the number of bytes that were written to flash
+    /// - whether the run reached its end
     #[allow(clippy::too_many_arguments)] // Keywords of one call from Python.
     fn run_clients(
         &mut self,
@@ -612,11 +616,11 @@ impl Device {
     }
 }
 
-/// Histograms of reads and of writes, as pairs of nanoseconds and requests.
+/// Histograms of reads and of writes. Each is a list of pairs of a response time in ns and a number of requests.
 type Histograms = (Vec<(u64, u64)>, Vec<(u64, u64)>);
 
-/// Histograms of the parts of each client, bytes written by the host, bytes written to the medium, and whether the run
-/// ended.
+/// For each client, the histograms of each part; the bytes written by the host; the bytes written to flash; and whether
+/// the run reached its end.
 type ClientsResult = (Vec<Vec<Histograms>>, u64, u64, bool);
 
 fn result(

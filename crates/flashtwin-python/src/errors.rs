@@ -1,4 +1,4 @@
-//! The exceptions of the Python package. Messages are those of the crate that raised the error.
+//! The exceptions of the Python package. Each has the message of the crate in which the error occurred.
 
 use flashtwin::spec::SpecError;
 use flashtwin_sim::SimError;
@@ -54,8 +54,8 @@ pub fn of_sim(e: SimError) -> PyErr {
     }
 }
 
-/// Returns the exception for a value that cannot be serialised. All types of results can be serialised, so it reports a
-/// bug.
+/// Returns the exception for a value that cannot be serialised. It indicates a bug, because all types of results can be
+/// serialised.
 pub fn of_json(e: serde_json::Error) -> PyErr {
     FlashtwinError::new_err(format!("a result cannot be written as JSON: {e}"))
 }

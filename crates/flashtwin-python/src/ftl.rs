@@ -1,4 +1,4 @@
-//! Translation layers: descriptions, and stepping through a string of accesses.
+//! Translation layers: their descriptions, and tracing their steps over a string of accesses.
 
 use flashtwin::ftl::chip::catalog::find;
 use flashtwin::ftl::chip::trace::{steps_text, total, trace_ftl as trace, Cost, TraceError};
@@ -9,16 +9,16 @@ use pyo3::types::{PyDict, PyList};
 use crate::describe;
 use crate::errors::FlashtwinError;
 
-/// Names of the translation layers that can be stepped.
+/// Returns the names of the translation layers whose steps can be traced.
 #[pyfunction]
 pub fn ftl_names() -> Vec<&'static str> {
     ENTRIES.iter().map(|entry| entry.name).collect()
 }
 
-/// Describes a translation layer in words, as a dict.
+/// Returns the description of a translation layer, as a dict.
 #[pyfunction]
 pub fn ftl_info<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDict>> {
-    // If the name is unknown, the setup returns the error message.
+    // For an unknown name, creating a setup fails with the right error message.
     Setup::new(name, 1, 1, 2).map_err(of_setup)?;
     let Some(entry) = find(name) else {
         return Err(FlashtwinError::new_err(format!(
@@ -45,11 +45,12 @@ pub fn ftl_info<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDict>
     Ok(d)
 }
 
-/// Largest number of pages in a trace. Each step prints the logs or the cache, so a larger trace would be unreadable.
+/// Largest number of pages of a traced device. Each step prints the logs or the cache, so a trace of a larger device
+/// would be unreadable.
 const PAGES_MAX: u64 = 1 << 20;
 
-/// Applies a string of accesses to a translation layer. Returns the effect of each step as a list of dicts, the total
-/// as a dict, and both as a table for readers.
+/// Applies a string of accesses to a translation layer. Returns the effects of the steps as a list of dicts, the total
+/// as a dict, and both as a table for people to read.
 #[pyfunction]
 #[pyo3(signature = (name, accesses, *, set, blocks, pages_per_block, logical_pages, empty))]
 #[allow(clippy::too_many_arguments)] // Keywords of one call from Python.

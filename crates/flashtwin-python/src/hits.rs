@@ -1,4 +1,4 @@
-//! Hit ratios of policies without a device: a workload as page accesses, without time.
+//! Hit ratios of policies without a device. A workload is reduced to page accesses, without time.
 
 use std::sync::atomic::Ordering;
 
@@ -19,21 +19,23 @@ use crate::errors::FlashtwinError;
 use crate::policies::of_little_device;
 use crate::user::UserPolicy;
 
-/// Pages per block (N) for policies that rank blocks. The devices of the papers have the same number.
+/// Number of pages per block (N) for policies that rank blocks. It is the number in the devices of the papers.
 const PAGES_PER_BLOCK: u32 = 64;
-/// Largest capacity of a buffer in pages. With pages of 4 KiB, these are 256 GiB.
+/// Largest capacity of a buffer in pages. With pages of 4 KiB, it is 256 GiB.
 const CAPACITY_MAX: u32 = 1 << 26;
-/// Number of requests by which prefetching the directory entries of pages is ahead of the accesses.
+/// The directory entries of a request's pages are prefetched this many requests before the pages are accessed.
 const AHEAD: usize = 8;
-/// Number of pages between two checks whether the caller was stopped.
+/// Number of pages between two checks whether the caller has been stopped.
 const LOOK: u64 = 4096;
 
-/// Counts the hits of a policy (a name with parameters, or `user`) in a buffer of `capacity_pages` that is empty at
-/// first. The workload may still be read meanwhile. Returns None if `control` stopped it.
+/// Counts the hits of a policy in a buffer of `capacity_pages` that is empty at first. `name` is the policy with its
+/// parameters; `user`, if given, replaces it. The workload may still be read meanwhile. Returns None if `control`
+/// stopped the work.
 ///
-/// With `rate`, a small buffer stands for a larger one: it receives only pages sampled at this rate, and its counts are
-/// scaled up. The caller must have multiplied `capacity_pages` by the rate. With `part` as well, the buffer receives
-/// only one of several disjoint parts of the sample, and the capacity must also have been divided by their number.
+/// With `rate`, a small buffer stands for a larger one: it receives only the pages of a sample at this rate, and its
+/// counts are scaled up. The caller must have multiplied `capacity_pages` by the rate. With `part` as well, the buffer
+/// receives only one of several disjoint parts of the sample. The caller must also have divided the capacity by the
+/// number of parts.
 #[pyfunction]
 #[pyo3(signature = (accesses, name, set, user, control, *, capacity_pages, rate=None, part=None))]
 #[allow(clippy::too_many_arguments)] // Keywords of one call from Python.
@@ -83,9 +85,9 @@ pub fn count_hits<'py>(
         .transpose()
 }
 
-/// Returns the number of low bits of a page number that are ignored when pages are sampled. If the policy ranks blocks,
-/// a sample must contain either all pages of a block or none. Otherwise the number is 0, and pages are sampled
-/// individually.
+/// Returns the number of low bits of page numbers that a sample ignores. For policies that rank blocks, pages of a
+/// block differ only in these bits, so a sample contains either all pages of a block or none. For other policies, the
+/// number is 0, and pages are sampled individually.
 fn unit_bits(policy: &str) -> u32 {
     let found = catalog::find(policy).map(|(entry, base)| base.unwrap_or(entry));
     match found.is_some_and(|entry| entry.family == Family::Blocks) {
@@ -94,7 +96,7 @@ fn unit_bits(policy: &str) -> u32 {
     }
 }
 
-/// Creates a device with the policy; only its buffer is used.
+/// Creates a small device with the policy. Only the buffer of the device is used.
 fn device(
     name: &str,
     set: &[(String, String)],
@@ -121,7 +123,7 @@ fn device(
         .map_err(|e| of_little_device(&e))
 }
 
-/// Hits and misses of a list of accesses. Hits include those in the separate read cache.
+/// Counts of hits and other events over a list of accesses. Hits include those in the separate read cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct HitCount {
     /// Page accesses.
@@ -142,7 +144,8 @@ struct HitCount {
     dirty_victims: u64,
     /// Evictions with a victim that was written back.
     destages: u64,
-    /// Numbers of read and of write accesses, including accesses to pages that are not in the sample.
+    /// Total number of read accesses, including those to pages outside the sample. The next field is that of write
+    /// accesses.
     all_reads: u64,
     all_writes: u64,
 }
@@ -175,7 +178,7 @@ impl HitCount {
     }
 }
 
-/// Returns the counts as a dict; MIN has only accesses and hits.
+/// Returns the counts as a dict. For MIN, the dict has only accesses and hits.
 fn dict(py: Python<'_>, count: HitCount, whole: bool) -> PyResult<Bound<'_, PyDict>> {
     let d = PyDict::new(py);
     d.set_item("accesses", count.accesses)?;
@@ -194,7 +197,7 @@ fn dict(py: Python<'_>, count: HitCount, whole: bool) -> PyResult<Bound<'_, PyDi
     Ok(d)
 }
 
-/// Counts the hits of MIN, which must know all accesses in advance. Returns None if `control` stopped it.
+/// Counts the hits of MIN, which must know all accesses in advance. Returns None if `control` stopped the work.
 fn of_min(
     accesses: &Accesses,
     capacity_pages: u32,
@@ -216,8 +219,8 @@ fn of_min(
         }
     }
     let (accesses, hits) = (pages.len() as u64, min::hits(&pages, capacity_pages));
-    // MIN treats reads and writes alike. Here all accesses count as reads; the counts of reads are then scaled up
-    // from the sample.
+    // MIN treats reads and writes alike. Therefore all accesses are counted as reads, and the counts of reads are later
+    // scaled up from the sample.
     Ok(Some(HitCount {
         accesses,
         hits,
@@ -228,7 +231,7 @@ fn of_min(
     }))
 }
 
-/// Applies the accesses to an empty buffer. Returns None if `control` stopped it.
+/// Applies the accesses to an empty buffer. Returns None if `control` stopped the work.
 fn count(
     accesses: &Accesses,
     device: &DeviceSpec,

@@ -1,8 +1,8 @@
 //! Python bindings: the compiled module `flashtwin._core`.
 //!
-//! The bindings are thin. The crates below check the arguments. Results are passed on as JSON text and as columns of
-//! bytes, from which the package in `python/flashtwin` creates Python objects. No result is computed here. Functions
-//! that may take longer than a moment run with the GIL released.
+//! The bindings are thin. The crates below check the arguments. Results are passed on as JSON text or as columns of
+//! bytes, and the package in `python/flashtwin` creates Python objects from them. No result is computed here. Functions
+//! that may take more than a moment release the GIL.
 
 mod accesses;
 mod columns;

@@ -1,5 +1,4 @@
-//! Passes the per-request log to Python on a thread of its own, so that the model waits neither for Python nor for the
-//! disk.
+//! Passes the per-request log to Python on a separate thread. The model thus waits neither for Python nor for the disk.
 
 use std::sync::mpsc::{channel, sync_channel};
 use std::thread;
@@ -10,16 +9,17 @@ use pyo3::prelude::*;
 
 use crate::columns::Log;
 
-/// Number of rows per call of the sink, chosen so that the time for the call itself is small.
+/// Number of rows that are passed to the sink per call. With so many, the time for the call itself is small.
 const PIECE: usize = 8192;
-/// Number of pieces that may wait for the sink. A Parquet writer accepts several pieces quickly, and then encodes them
-/// for a longer time.
+/// Largest number of pieces that wait for the sink. A Parquet writer accepts several pieces quickly, and then encodes
+/// them for a longer time.
 const WAITING: usize = 16;
 
-/// Runs `body`, and passes the completions that it adds to `sink` as columns. They are passed in order and in pieces of
-/// equal size, regardless of how `body` grouped them. Also returns the exception that `sink` raised, if any.
+/// Runs `body`, and passes the completions that it adds to `sink`, as columns. The completions are passed in order and
+/// in pieces of equal size, regardless of how `body` grouped them. Also returns the exception that `sink` raised, if
+/// there is one.
 ///
-/// The model's thread only copies rows, which takes a third of the time of writing columns.
+/// The thread of the model only copies rows. That takes a third of the time that writing columns would take.
 pub fn logging<T>(sink: &Py<PyAny>, body: impl FnOnce(&mut Sink) -> T) -> (T, PyResult<()>) {
     let (full, to_write) = sync_channel::<Vec<Completion>>(WAITING);
     let (read, empty) = channel::<Vec<Completion>>();
@@ -40,8 +40,8 @@ pub fn logging<T>(sink: &Py<PyAny>, body: impl FnOnce(&mut Sink) -> T) -> (T, Py
         });
         let mut spare = Vec::new();
         let mut piece = Vec::with_capacity(PIECE);
-        // The writer stops early only if the sink raises an exception. The caller then reports that exception instead
-        // of this error.
+        // Writing stops early only if the sink raises an exception. The caller reports that exception instead of this
+        // error.
         let stopped = || SimError::Sink("the request log cannot be written".into());
         let done = body(&mut |mut batch| {
             while !batch.is_empty() {
@@ -50,7 +50,7 @@ pub fn logging<T>(sink: &Py<PyAny>, body: impl FnOnce(&mut Sink) -> T) -> (T, Py
                 piece.extend_from_slice(now);
                 batch = later;
                 if piece.len() == PIECE {
-                    // The buffer that was read last is most likely still in the caches.
+                    // The most recently emptied buffer is reused, because it is most likely still in the caches.
                     spare.extend(empty.try_iter());
                     let next = spare.pop().unwrap_or_else(|| Vec::with_capacity(PIECE));
                     full.send(std::mem::replace(&mut piece, next))
@@ -60,7 +60,7 @@ pub fn logging<T>(sink: &Py<PyAny>, body: impl FnOnce(&mut Sink) -> T) -> (T, Py
             Ok(())
         });
         if !piece.is_empty() {
-            // If the writer has stopped, its exception is returned below.
+            // Sending fails if writing has stopped. The exception of the sink is returned below.
             let _ = full.send(piece);
         }
         drop(full);

@@ -1,4 +1,4 @@
-//! The options of a run (`flashtwin/options.py`), read from Python.
+//! The options of a run, as defined in `flashtwin/options.py`, converted from Python.
 
 use flashtwin::Time;
 use flashtwin_sim::{Beyond, DriveWrites, Fault, FaultKind, Pacing, RunConfig, Speed, Window};
@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 use crate::errors::{of_sim, FlashtwinError};
 
-/// The options that reach the simulation, by their names in Python.
+/// The options that affect the simulation, by their names in Python.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct RunOptions {
@@ -15,7 +15,7 @@ pub struct RunOptions {
     warmup_requests: u64,
     warmup_requests_max: Option<u64>,
     requests_max: Option<u64>,
-    /// Smallest and largest number of drive writes of a repeated workload.
+    /// Smallest and largest length of the run of a repeated workload, in drive writes.
     #[pyo3(default)]
     drive_writes: Option<(f64, f64)>,
     series_s: Option<f64>,
@@ -97,7 +97,7 @@ fn beyond_from(name: &str) -> PyResult<Beyond> {
     }
 }
 
-/// Returns a span of virtual time. `what` is its name for messages.
+/// Converts a span of virtual time from seconds. `what` is the name of the span in messages.
 pub fn length(what: &str, seconds: f64) -> PyResult<Time> {
     let ps = (seconds * 1e12).round();
     if !(1.0..=1e19).contains(&ps) {

@@ -1,4 +1,4 @@
-//! Placement of data in units: descriptions of the components, stepping through a script, and runs without time.
+//! Placement of data in units: descriptions of the components, tracing the steps of a script, and runs without time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ use crate::user::Failure;
 use crate::user_placement::rules;
 use crate::workload::Workload;
 
-/// Returns the words of a setup. Each has a name, a default and a meaning.
+/// Returns the words with which a text describes a setup. Each has a name, a default and a meaning.
 #[pyfunction]
 pub fn placement_words() -> Vec<(&'static str, &'static str, &'static str)> {
     PLACEMENT_WORDS.to_vec()
 }
 
-/// Returns the components of one kind (`scheme`, `victim`, `scope`), as a list of dicts.
+/// Returns the descriptions of all components of one kind (`scheme`, `victim` or `scope`), as a list of dicts.
 #[pyfunction]
 pub fn placement_components<'py>(py: Python<'py>, kind: &str) -> PyResult<Bound<'py, PyList>> {
     let choice = match kind {
@@ -61,17 +61,17 @@ fn component_info<'py>(py: Python<'py>, component: &Component) -> PyResult<Bound
     Ok(d)
 }
 
-/// Returns the sizes of a device as words of a setup, and its page size in bytes.
+/// Returns the sizes of a device as words of a setup, and the page size of the device in bytes.
 #[pyfunction]
 pub fn placement_words_of(spec: &Spec) -> PyResult<(Vec<(String, String)>, u32)> {
     let spec: &DeviceSpec = spec.ssd("placement")?;
     Ok((Setup::device_words(spec), spec.geometry.page_bytes))
 }
 
-/// Largest number of pages of a device whose steps are traced. Each step prints all units.
+/// Largest number of pages of a device whose steps can be traced. Each step prints all units.
 const TRACE_PAGES_MAX: u64 = 1 << 16;
 
-/// Applies a script to a device. Returns the effect of each step, as a list of dicts.
+/// Applies a script to a device. Returns the effects of the steps, as a list of dicts.
 #[pyfunction]
 pub fn trace_placement<'py>(
     py: Python<'py>,
@@ -100,7 +100,8 @@ pub fn trace_placement<'py>(
     Ok(list)
 }
 
-/// Runs a load without time. Returns, as a dict, the reports at the end of the fill and after each part of the run.
+/// Runs a load without time. Returns a dict that contains the reports at the end of the fill and after each part of the
+/// run.
 #[pyfunction]
 #[pyo3(signature = (words, load, fill, *, page_bytes, warm, capacities, points, control, scheme=None, victim=None))]
 #[allow(clippy::too_many_arguments)] // Keywords of one call from Python.
@@ -202,7 +203,7 @@ fn owner_dict<'py>(py: Python<'py>, owner: &OwnerReport) -> PyResult<Bound<'py, 
     Ok(d)
 }
 
-/// Returns the values of the closed forms for a fraction `load` of live pages, by name.
+/// Returns the write amplification by each closed form, by name. `load` is the fraction of pages that are live.
 #[pyfunction]
 pub fn placement_theory(load: f64, unit_pages: u32) -> BTreeMap<&'static str, f64> {
     BTreeMap::from([
@@ -212,8 +213,8 @@ pub fn placement_theory(load: f64, unit_pages: u32) -> BTreeMap<&'static str, f6
     ])
 }
 
-/// Returns the number of units of each stream with which GC moves the fewest pages, and the write amplification.
-/// Returns `None` if the live pages do not fit.
+/// Returns the division of `units` units among streams for which GC moves the fewest pages, and the resulting write
+/// amplification. Returns `None` if the live pages do not fit.
 #[pyfunction]
 pub fn placement_split(live: Vec<f64>, writes: Vec<f64>, units: f64) -> Option<(Vec<f64>, f64)> {
     let split = theory::optimal_split(&live, &writes, units)?;

@@ -1,4 +1,4 @@
-//! Policies: descriptions, and stepping through a string of accesses.
+//! Policies: their descriptions, and tracing their steps over a string of accesses.
 
 use flashtwin::buffer::catalog::{entries, find, Entry, FILTER};
 use flashtwin::buffer::trace::{steps_text, Step};
@@ -18,20 +18,20 @@ pub fn policy_names() -> Vec<String> {
     ChosenPolicy::names()
 }
 
-/// Returns the names of the policies in the order of the documentation, including policies that are not for devices.
+/// Returns the names of the policies in the order of the documentation. They include policies that no device can use.
 /// The name of the filter is `gcar-NAME`.
 #[pyfunction]
 pub fn catalog_names() -> Vec<&'static str> {
     entries().map(|entry| entry.name).collect()
 }
 
-/// Whether a device can use a policy of this name.
+/// Whether a policy has this name and a device can use it.
 #[pyfunction]
 pub fn is_policy(name: &str) -> bool {
     ChosenPolicy::is_name(name)
 }
 
-/// Returns the keys of the parameters of a policy; empty if there is no such policy.
+/// Returns the keys of the parameters of a policy. Empty if there is no such policy.
 #[pyfunction]
 pub fn policy_parameters(name: &str) -> Vec<&'static str> {
     if !ChosenPolicy::is_name(name) {
@@ -54,7 +54,7 @@ pub fn policy_info<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDi
         return Err(unknown_policy(name));
     };
     let d = PyDict::new(py);
-    // In the texts of the filter, NAME stands for the policy that it filters.
+    // In the texts about the filter, NAME stands for the name of the filtered policy.
     let with_base = |text: &str| match base {
         Some(base) => text.replace("NAME", base.name),
         None => text.to_owned(),
@@ -117,13 +117,13 @@ fn example<'py>(py: Python<'py>, entry: &Entry) -> PyResult<Option<Bound<'py, Py
     Ok(Some(d))
 }
 
-/// Largest capacity of a traced buffer. Each step prints the whole buffer.
+/// Largest capacity of a buffer whose steps can be traced. Each step prints the whole buffer.
 const CAPACITY_MAX: u32 = 4096;
 const CHIPS_MAX: u32 = 256;
 const STRIDE_MAX: u32 = 256;
 
-/// Applies a string of accesses to a policy. Returns the effect of each step as a list of dicts, and as a table for
-/// readers. `user` replaces the policy called `name`.
+/// Applies a string of accesses to a policy. Returns the effects of the steps as a list of dicts, and as a table for
+/// people to read. `user`, if given, replaces the policy called `name`.
 #[pyfunction]
 #[pyo3(signature = (name, user, accesses, *, capacity, set, chips, stride_pages, pages_per_block))]
 #[allow(clippy::too_many_arguments)] // Keywords of one call from Python.
@@ -205,7 +205,7 @@ fn step_dict<'py>(py: Python<'py>, step: &Step) -> PyResult<Bound<'py, PyDict>> 
     Ok(d)
 }
 
-/// Returns the error for a device that was created only for a policy. It omits the locations of keys in the device's
+/// Returns the error for a device that was created only to use its policy. The error does not locate keys in a device
 /// file, because the caller has no such file.
 pub fn of_little_device(e: &SpecError) -> PyErr {
     let text = |p: &flashtwin::spec::Problem| match p.key.as_str() {

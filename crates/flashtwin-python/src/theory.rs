@@ -1,5 +1,5 @@
-//! Closed forms of write amplification, hit ratios and response times, and the properties of devices and loads that
-//! they require.
+//! Closed forms of write amplification, hit ratios and response times. Also returns the properties of devices and loads
+//! to which closed forms are applied.
 
 use flashtwin::placement::theory as collection;
 use flashtwin::theory::{fifo_hits, lru_hits, mean_response, PageClass, Pool};
@@ -10,8 +10,7 @@ use pyo3::types::PyDict;
 use crate::device::Spec;
 use crate::errors::of_workload;
 
-/// Returns the properties of a device that closed forms require, as a dict. For an array, the dict has only the page
-/// size.
+/// Returns the properties of a device that closed forms need, as a dict. For an array, the dict has only the page size.
 #[pyfunction]
 pub fn theory_device<'py>(py: Python<'py>, spec: &Spec) -> PyResult<Bound<'py, PyDict>> {
     let d = PyDict::new(py);
@@ -34,8 +33,8 @@ pub fn theory_device<'py>(py: Python<'py>, spec: &Spec) -> PyResult<Bound<'py, P
     Ok(d)
 }
 
-/// Returns the popularity of the pages of a generated load, as a dict. If the load has no simple popularity, returns
-/// the reason instead.
+/// Returns the popularity of the pages of a generated load, as a dict. If the accesses are not independent or are too
+/// complex for closed forms, returns the reason instead.
 #[pyfunction]
 pub fn theory_popularity<'py>(
     py: Python<'py>,
@@ -63,8 +62,9 @@ pub fn theory_popularity<'py>(
     Ok((Some(d), None))
 }
 
-/// Returns five values of write amplification: of uniform writes with four victim rules (greedy, first in first out,
-/// random, and the emptiest of `choices` random units), and of permuted writes with first in first out.
+/// Returns five values of write amplification. The first four are for uniform writes and the victim rules greedy, first
+/// in first out, random, and emptiest of `choices` random units. The fifth is for permuted writes and first in first
+/// out.
 #[pyfunction]
 pub fn theory_uniform(load: f64, unit_pages: u32, choices: u32) -> (f64, f64, f64, f64, f64) {
     (
@@ -76,15 +76,15 @@ pub fn theory_uniform(load: f64, unit_pages: u32, choices: u32) -> (f64, f64, f6
     )
 }
 
-/// Returns the write amplification of first-in-first-out collection if several classes share the units; `None` if the
-/// live pages do not fit.
+/// Returns the write amplification of first-in-first-out collection if several classes of pages share the units.
+/// Returns `None` if the live pages do not fit.
 #[pyfunction]
 pub fn theory_mixed(live: Vec<f64>, writes: Vec<f64>, units: f64) -> Option<f64> {
     collection::mixed_fifo(&live, &writes, units)
 }
 
-/// Returns two hit ratios: of LRU, and of FIFO and RANDOM, which are equal. Each class is a pair of its number of pages
-/// and its share of the accesses.
+/// Returns the hit ratio of LRU, and that of FIFO and RANDOM, which have the same one. Each class of pages is a pair:
+/// the number of pages and their share of the accesses.
 #[pyfunction]
 pub fn theory_hits(classes: Vec<(f64, f64)>, capacity: f64) -> (f64, f64) {
     let classes = classes.into_iter();
@@ -94,8 +94,8 @@ pub fn theory_hits(classes: Vec<(f64, f64)>, capacity: f64) -> (f64, f64) {
     (lru_hits(&classes, capacity), fifo_hits(&classes, capacity))
 }
 
-/// Returns the mean response time for Poisson arrivals at `rate`, in the unit of the service times; `None` above
-/// saturation. `service` has pairs of a service time and its probability.
+/// Returns the mean response time for Poisson arrivals at `rate`, in the unit of the service times. Returns `None` if
+/// the rate exceeds saturation. `service` has pairs of a service time and its probability.
 #[pyfunction]
 pub fn theory_response(rate: f64, service: Vec<(f64, f64)>) -> Option<f64> {
     mean_response(rate, &service)

@@ -1,11 +1,11 @@
 //! Policies written in Python.
 //!
-//! A run does not hold the GIL; every call of the policy attaches to the interpreter. If the policy raises an exception
-//! or returns an invalid victim, the run stops in this order:
+//! A run does not hold the GIL. Each call of the policy attaches the thread to the interpreter. If the policy raises an
+//! exception or returns an invalid victim, the run stops in these steps:
 //!
 //! 1. The policy is not called again.
 //! 2. After the current batch of the workload, no more requests are submitted.
-//! 3. Requests in flight complete. Each eviction takes the page that was inserted first, so no request hangs.
+//! 3. Requests in flight complete. So that no request hangs, each eviction takes the page that was inserted first.
 //! 4. The run raises the exception.
 
 use std::cell::Cell;
@@ -21,7 +21,7 @@ use pyo3::IntoPyObjectExt;
 
 use crate::errors::FlashtwinError;
 
-/// The exception of a policy, and the control with which it stops the run.
+/// The exception that a policy raised, and the control that stops the run.
 #[derive(Default)]
 pub struct Failure {
     failed: AtomicBool,
@@ -48,7 +48,7 @@ impl Failure {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// Stores the exception unless there is an earlier one, and stops the run.
+    /// Stores the exception, unless an earlier one is stored, and stops the run.
     pub fn fail(&self, error: PyErr) {
         if !self.failed.swap(true, Ordering::Relaxed) {
             *locked(&self.error) = Some(error);
@@ -59,7 +59,7 @@ impl Failure {
     }
 }
 
-/// One access to one page, as the policy receives it.
+/// An access to one page. The policy receives it as an argument.
 #[pyclass(frozen, get_all, module = "flashtwin._core")]
 pub struct Access {
     lpn: u32,
@@ -93,9 +93,9 @@ impl From<&buffer::Access> for Access {
     }
 }
 
-/// A cached page, from its insertion until it is evicted or trimmed. After that, its number is used for another page. A
-/// policy that still compares, hashes or indexes by the old object would confuse the two pages. These operations
-/// therefore raise an exception.
+/// A page of the buffer, from its insertion until it is evicted or trimmed. After that, its number is reused for
+/// another page. A policy that compares, hashes or indexes by the old object would then confuse the two pages, so these
+/// operations raise an exception.
 #[pyclass(frozen, module = "flashtwin._core")]
 pub struct Page {
     number: u32,
@@ -149,7 +149,7 @@ impl Page {
     }
 }
 
-/// Returns the number of a page that a policy returned: as a [`Page`], or as a number that the policy stored.
+/// Returns the number of a page that a policy returned. The policy may return a [`Page`] or a number.
 fn number_of(page: &Bound<'_, PyAny>) -> PyResult<u32> {
     match page.cast::<Page>() {
         Ok(page) => page.get().number(),
@@ -157,7 +157,7 @@ fn number_of(page: &Bound<'_, PyAny>) -> PyResult<u32> {
     }
 }
 
-/// Pages in the buffer of the policy, in order of insertion.
+/// The pages in the buffer of the policy, in order of insertion.
 #[derive(Debug, Default)]
 struct Held {
     pages: Vec<bool>,
@@ -209,7 +209,7 @@ impl Held {
     }
 }
 
-/// References to the device and to the pages. They are valid during a call of the policy.
+/// References to the device and to the pages in the buffer. They are valid only during a call of the policy.
 #[derive(Clone, Copy)]
 struct Asked {
     device: &'static dyn DeviceView,
@@ -220,20 +220,20 @@ thread_local! {
     static ASKED: Cell<Option<Asked>> = const { Cell::new(None) };
 }
 
-/// Gives the policy access to `device` until this value is dropped.
+/// Guard that gives the policy access to the device. The access ends when the guard is dropped.
 struct Asking {
     before: Option<Asked>,
 }
 
 impl Asking {
-    /// Makes [`asked`] return both references until the value is dropped.
+    /// Makes [`asked`] return `device` and `held` until the guard is dropped.
     ///
     /// # Safety
-    /// The caller must drop the value while `device` and `held` are still alive.
+    /// The caller must drop the guard while `device` and `held` are still alive.
     unsafe fn new(device: &dyn DeviceView, held: &Held) -> Asking {
-        // SAFETY: only the lifetimes change. The references are removed from `ASKED` when the value is dropped. The
-        // caller guarantees that this happens before they end. No other code keeps them for longer than a call of
-        // `asked` by the same thread.
+        // SAFETY: only the lifetimes change. The references are removed from `ASKED` when the guard is dropped, and the
+        // caller guarantees that this happens before they become invalid. No other code keeps them for longer than a
+        // call of `asked` by the same thread.
         let asked = unsafe {
             Asked {
                 device: std::mem::transmute::<&dyn DeviceView, &'static dyn DeviceView>(device),
@@ -261,10 +261,10 @@ fn asked<T>(query: impl FnOnce(&dyn DeviceView, &Held) -> PyResult<T>) -> PyResu
     }
 }
 
-/// The device, with the properties that a policy may read.
+/// The device. Its methods are the properties that a policy may read.
 #[pyclass(frozen, module = "flashtwin._core")]
 pub struct PolicyDevice {
-    /// Spare blocks of each pool. `None` for an array, or without a device.
+    /// Number of spare blocks of each pool. `None` for an array, or if there is no device.
     #[pyo3(get)]
     spare_blocks: Option<u32>,
 }
@@ -310,22 +310,22 @@ impl PolicyDevice {
         Self::page(page, |device, page| device.dirty(page))
     }
 
-    /// Returns the chip that holds the flash copy of the page; None if no chip has one.
+    /// Returns the chip with the flash copy of the page. None if the page has no flash copy.
     fn chip(&self, page: &Bound<'_, PyAny>) -> PyResult<Option<u16>> {
         Self::page(page, |device, page| device.chip(page).map(|chip| chip.0))
     }
 
-    /// Whether the page cannot be evicted now, because it has no slot or no data yet.
+    /// Whether the page is in flight: it cannot be evicted now, because it has no slot or no data yet.
     fn in_flight(&self, page: &Bound<'_, PyAny>) -> PyResult<bool> {
         Self::page(page, |device, page| device.in_flight(page))
     }
 
-    /// Whether the page is being written back and stays in the buffer.
+    /// Whether the page is being written back without being evicted.
     fn programming(&self, page: &Bound<'_, PyAny>) -> PyResult<bool> {
         Self::page(page, |device, page| device.programming(page))
     }
 
-    /// Returns a page in the notation of states: `7d` if logical page 7 is dirty, `7c` if it is clean.
+    /// Returns a page as text: `7d` if logical page 7 is dirty, `7c` if it is clean.
     fn text(&self, page: &Bound<'_, PyAny>) -> PyResult<String> {
         Self::page(page, page_text)
     }
@@ -341,7 +341,8 @@ impl PolicyDevice {
         Self::of_chip(chip, |device, chip| device.in_gc(chip))
     }
 
-    /// Returns the time in microseconds until the chip has completed its pending work (ECR's chip queue complete time).
+    /// Returns the time in microseconds until the chip will have completed its pending work (the chip queue complete
+    /// time of ECR).
     fn drain_time_us(&self, chip: u32) -> PyResult<f64> {
         Self::of_chip(chip, |device, chip| device.drain_time(chip, false).as_us())
     }
@@ -351,7 +352,7 @@ impl PolicyDevice {
         Self::of_chip(chip, |device, chip| device.chip_idle(chip))
     }
 
-    /// Returns the number of free blocks of the chip. Open blocks do not count.
+    /// Returns the number of free blocks of the chip. Open blocks are not counted.
     fn free_blocks(&self, chip: u32) -> PyResult<u32> {
         Self::of_chip(chip, |device, chip| device.free_blocks(chip))
     }
@@ -370,16 +371,17 @@ struct Calls {
     hit: Py<PyAny>,
     evict: Py<PyAny>,
     forget: Py<PyAny>,
-    /// The method `cleaned`. Like the following methods, it is `None` if the class does not override it.
+    /// The method `cleaned`. This field and those of other optional methods are `None` if the class does not override
+    /// the method.
     cleaned: Option<Py<PyAny>>,
     state: Option<Py<PyAny>>,
     ahead: Option<Py<PyAny>>,
     is_hot: Option<Py<PyAny>>,
-    /// Time without host accesses after which `ahead` is called.
+    /// The method `ahead` is called after this time without accesses by the host.
     ahead_after: Time,
 }
 
-/// A policy written in Python that can be given to a device.
+/// A policy written in Python. It can be given to a device.
 #[pyclass(frozen, module = "flashtwin._core")]
 pub struct UserPolicy {
     calls: Arc<Calls>,
@@ -388,9 +390,9 @@ pub struct UserPolicy {
 
 #[pymethods]
 impl UserPolicy {
-    /// Creates the policy. `object` has the methods of `flashtwin.Policy`. `overridden` names the optional methods to
-    /// call. `name` is used in messages. `ahead_after_us` is the time without host accesses after which `ahead` is
-    /// called.
+    /// Creates the policy. `object` has the methods of `flashtwin.Policy`. `overridden` names those optional methods
+    /// that the class overrides, which are called. `name` is used in messages. `ahead` is called after `ahead_after_us`
+    /// without accesses by the host.
     #[new]
     fn new(
         object: &Bound<'_, PyAny>,
@@ -432,8 +434,8 @@ impl UserPolicy {
     }
 }
 
-/// The policy in the model. A copy calls the same Python object. This is safe, because the package never continues both
-/// a device and its copy.
+/// Adapter between the model and the policy in Python. A copy of the adapter calls the same Python object. This is
+/// safe, because the package never continues both a device and its copy.
 #[derive(Clone)]
 struct PyPolicy {
     calls: Arc<Calls>,
@@ -442,7 +444,7 @@ struct PyPolicy {
 }
 
 impl PyPolicy {
-    /// Runs `call` with the interpreter and with access to the device. Returns None if the policy has failed.
+    /// Runs `call` with the interpreter, and gives it access to the device. Returns None if the policy has failed.
     fn call<T>(
         &self,
         device: Option<&dyn DeviceView>,
@@ -452,20 +454,20 @@ impl PyPolicy {
             return None;
         }
         let done = Python::attach(|py| {
-            // SAFETY: the value is dropped at the end of this block. `device` and `self.held` live longer.
+            // SAFETY: the guard is dropped at the end of this block. `device` and `self.held` live longer.
             let _asking = device.map(|device| unsafe { Asking::new(device, &self.held) });
             call(py, &self.calls)
         });
         done.map_err(|e| self.failure.fail(e)).ok()
     }
 
-    /// Returns the object of a page; `None` if the policy failed before an object was created for the page.
+    /// Returns the Python object of a page. `None` if the policy failed before the object was created.
     fn object(&self, py: Python<'_>, page: PageId) -> Option<Py<Page>> {
         let object = &self.held.objects[page.0 as usize];
         object.as_ref().map(|object| object.clone_ref(py))
     }
 
-    /// Reads the pages that `evict` returned. Each must be in the buffer and may occur only once.
+    /// Reads and checks the pages that `evict` returned. Each must be in the buffer and may occur only once.
     fn read_victims(
         &self,
         returned: &Bound<'_, PyAny>,
@@ -546,7 +548,7 @@ impl buffer::Policy for PyPolicy {
     }
 
     fn cleaned(&mut self, device: &dyn DeviceView, page: PageId) {
-        // The device may report pages that are no longer in the buffer. The policy is not notified of these.
+        // The device may report pages that are no longer in the buffer. The policy does not receive these.
         if self.calls.cleaned.is_some() && self.held.has(page) {
             self.call(Some(device), |py, calls| match &calls.cleaned {
                 Some(cleaned) => cleaned.call1(py, (self.object(py, page),)).map(drop),
@@ -620,7 +622,8 @@ impl buffer::Policy for PyPolicy {
                 _ if !device.dirty(page) => {
                     Err(wrong(format!("page {}, which is clean", page.0)))
                 }
-                // A flush that has not begun, or a page whose data have not arrived.
+                // A page is busy if its flush has not begun, or if its data have not arrived. It is not written back
+                // now.
                 _ => Ok(Some(page).filter(|&page| !busy(page))),
             }
         });

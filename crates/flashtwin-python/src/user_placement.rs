@@ -1,6 +1,6 @@
 //! Placement schemes and victim rules written in Python.
 //!
-//! An exception, or an invalid class or unit, stops the run. The run then raises the exception.
+//! If a rule raises an exception, or returns an invalid class or unit, the run stops and raises the exception.
 
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use pyo3::IntoPyObjectExt;
 use crate::errors::error;
 use crate::user::Failure;
 
-/// A page that the host writes, as the user's scheme receives it.
+/// A page that the host writes. The user's scheme receives it as an argument.
 #[pyclass(frozen, get_all, module = "flashtwin._core")]
 pub struct PlacementPage {
     lpn: u32,
@@ -31,7 +31,7 @@ pub struct PlacementPage {
     request_pages: u32,
 }
 
-/// A live page that collection moves, as the user's scheme receives it.
+/// A live page that GC moves. The user's scheme receives it as an argument.
 #[pyclass(frozen, get_all, module = "flashtwin._core")]
 pub struct Survivor {
     lpn: u32,
@@ -78,7 +78,7 @@ impl PyScheme {
     /// Creates the scheme from an instance of a subclass of `flashtwin.Placement`.
     ///
     /// # Errors
-    /// Fails if an attribute is missing or of the wrong type.
+    /// Fails if an attribute is missing or has the wrong type.
     pub fn new(object: Py<PyAny>, py: Python<'_>, failure: Arc<Failure>) -> PyResult<PyScheme> {
         let of = object.bind(py);
         let classes: u16 = of.getattr("classes")?.extract()?;
@@ -116,7 +116,8 @@ impl PyScheme {
         })
     }
 
-    /// Calls a method. Returns `None` if this call or an earlier one has failed. An exception stops the run.
+    /// Calls a method of the user's scheme. Returns `None` if this call or an earlier one has failed. An exception
+    /// stops the run.
     fn call<T>(
         &self,
         call: impl FnOnce(Python<'_>, &Bound<'_, PyAny>) -> PyResult<T>,
@@ -221,7 +222,8 @@ impl Scheme for PyScheme {
 }
 
 impl Clone for PyScheme {
-    /// Shares the Python object. This is safe, because a device with a user's scheme is never copied during a run.
+    /// Returns a scheme that shares the Python object. This is safe, because a device with a user's scheme is never
+    /// copied during a run.
     fn clone(&self) -> PyScheme {
         PyScheme {
             object: self.object.clone(),
@@ -235,7 +237,7 @@ impl Clone for PyScheme {
     }
 }
 
-/// A closed unit that a victim rule may choose.
+/// A closed unit among which a victim rule may choose.
 #[pyclass(frozen, get_all, module = "flashtwin._core")]
 pub struct VictimUnit {
     /// Place among the pool's units.
@@ -262,7 +264,7 @@ impl VictimUnit {
     }
 }
 
-/// The closed units of a group, and the class that needs room.
+/// The closed units of a group, and the class of pages that needs room.
 #[pyclass(frozen, get_all, module = "flashtwin._core")]
 pub struct PoolView {
     units: Py<PyList>,
@@ -300,7 +302,7 @@ impl PyVictim {
     /// Creates the rule from an instance of a subclass of `flashtwin.Victim`.
     ///
     /// # Errors
-    /// Fails if its class has no name.
+    /// Fails if the class of `object` has no name.
     pub fn new(object: Py<PyAny>, py: Python<'_>, failure: Arc<Failure>) -> PyResult<PyVictim> {
         Ok(PyVictim {
             name: class_name(object.bind(py))?,
@@ -382,7 +384,7 @@ impl UserVictim for PyVictim {
     }
 }
 
-/// A Unix socket through which a served device calls the rules of the user.
+/// A Unix socket over which a served device calls the user's placement rules.
 #[pyclass(frozen, module = "flashtwin._core")]
 pub struct RulesSocket(UnixListener);
 
@@ -396,7 +398,7 @@ impl RulesSocket {
             .map_err(|e| error(format!("{}: {e}", path.display())))
     }
 
-    /// Waits for the device to connect, and replies to its questions until the device stops.
+    /// Waits until the device connects. Then replies to its questions until the device stops.
     fn reply(
         &self,
         py: Python<'_>,
@@ -416,10 +418,10 @@ impl RulesSocket {
     }
 }
 
-/// Creates the rules of a user from a scheme and a victim rule; one of the two may be missing.
+/// Creates the user's placement rules from a scheme and a victim rule. One of the two may be missing.
 ///
 /// # Errors
-/// Fails if an attribute of the scheme is missing or of the wrong type.
+/// Fails if an attribute of the scheme is missing or has the wrong type.
 pub fn rules(
     py: Python<'_>,
     scheme: Option<Bound<'_, PyAny>>,

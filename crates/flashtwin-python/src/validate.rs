@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 
 use crate::errors::{of_json, of_sim};
 
-/// Compares every case of a directory. Calls `each` with each report as JSON and the number of cases. An exception in
-/// `each` ends the validation.
+/// Compares every validation case of a directory. For each case, calls `each` with the report as JSON and the total
+/// number of cases. An exception in `each` ends the validation.
 #[pyfunction]
 pub fn validate(py: Python<'_>, path: PathBuf, each: Py<PyAny>) -> PyResult<()> {
     let mut raised = None;

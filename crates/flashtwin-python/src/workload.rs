@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 
 use crate::errors::{of_json, of_workload, FlashtwinError, WorkloadError};
 
-/// A stream of requests, which can be run once.
+/// A stream of requests. It can be run only once.
 #[pyclass(frozen, module = "flashtwin._core")]
 pub struct Workload {
     inner: Mutex<Box<dyn flashtwin_workload::Workload>>,
@@ -24,7 +24,7 @@ pub struct Workload {
 
 #[pymethods]
 impl Workload {
-    /// Opens a trace file; `options` is a JSON object of `TraceOptions`.
+    /// Opens a trace file. `options` is a JSON object with the fields of `TraceOptions`.
     #[staticmethod]
     #[pyo3(signature = (path, options, repeated=None))]
     fn trace(
@@ -47,7 +47,7 @@ impl Workload {
         })
     }
 
-    /// Builds a generated load for a device of `range_bytes`.
+    /// Creates a generated load for a device of `range_bytes` bytes.
     #[staticmethod]
     #[pyo3(signature = (text, range_bytes, seed, repeated=None))]
     fn generated(
@@ -66,8 +66,8 @@ impl Workload {
         })
     }
 
-    /// Creates the writes that fill a device of `range_bytes`: those that a generated load defines, or every page in
-    /// order.
+    /// Creates the writes that fill a device of `range_bytes` bytes: those that the load `text` defines, otherwise one
+    /// write of every page in order.
     #[staticmethod]
     #[pyo3(signature = (text, range_bytes, page_bytes, seed))]
     fn fill(
@@ -87,12 +87,13 @@ impl Workload {
         })
     }
 
-    /// Returns a one-line description: the detected format and units, or the generator and its parameters.
+    /// Returns a one-line description. For a trace: its detected format and units. For a generated load: the generator
+    /// and its parameters.
     fn describe(&self) -> PyResult<String> {
         Ok(self.lock()?.describe())
     }
 
-    /// Returns the warnings so far. They did not stop the run.
+    /// Returns the warnings so far. Warnings do not stop a run.
     fn warnings(&self) -> PyResult<Vec<String>> {
         Ok(self.lock()?.warnings())
     }
@@ -111,8 +112,9 @@ impl Workload {
 }
 
 impl Workload {
-    /// Returns the lock without waiting for it. A thread that waited here while it held the GIL would block the run
-    /// that holds the lock. A lock that a panic has poisoned can still be used, because no invariant spans two calls.
+    /// Returns the lock, or an error if another thread holds it. A thread that waited for the lock while it held the
+    /// GIL would block the run that holds the lock. A lock that is poisoned by a panic can still be used, because no
+    /// invariant spans two calls.
     pub fn lock(&self) -> PyResult<MutexGuard<'_, Box<dyn flashtwin_workload::Workload>>> {
         match self.inner.try_lock() {
             Ok(guard) => Ok(guard),
@@ -124,8 +126,8 @@ impl Workload {
     }
 }
 
-/// Repetition of a workload, as three numbers: the number of passes (`None`: no end); the distance in bytes between the
-/// addresses of one pass and the next; and the range in bytes within which addresses stay.
+/// Repetition of a workload, as three numbers: the number of passes (`None` for no end), the distance in bytes between
+/// the addresses of consecutive passes, and the length in bytes of the range to which addresses are confined.
 type Repeated = (Option<u64>, u64, u64);
 
 fn opened(
@@ -141,7 +143,7 @@ fn opened(
     }
 }
 
-/// Calls Python code that reads the table in the file `table` and writes it as text to the file `text`.
+/// Calls the Python function that converts the table in the file `table` to text in the file `text`.
 pub fn read_table(table: &File, text: &File) -> Result<(), String> {
     Python::attach(|py| {
         let (table, text) = (table.as_raw_fd(), text.as_raw_fd());
@@ -154,14 +156,15 @@ pub fn read_table(table: &File, text: &File) -> Result<(), String> {
 
 fn trace_options(json: &str) -> PyResult<TraceOptions> {
     serde_json::from_str(json).map_err(|e| {
-        // The position within the JSON is omitted, because a caller that passed keywords has no JSON.
+        // The position within the JSON is removed from the message, because the caller may have passed keywords and no
+        // JSON.
         let message = e.to_string();
         let what = message.split(" at line ").next().unwrap_or(&message);
         WorkloadError::new_err(format!("trace options: {what}"))
     })
 }
 
-/// Returns the named loads of papers. Each has a name, a text form and a description.
+/// Returns the presets: named loads of papers. Each has a name, a text form and a description.
 #[pyfunction]
 pub fn presets() -> Vec<(&'static str, &'static str, &'static str)> {
     PRESETS.to_vec()
@@ -173,7 +176,7 @@ pub fn trace_formats() -> Vec<&'static str> {
     Format::ALL.iter().map(|f| f.name()).collect()
 }
 
-/// Returns the approximate number of lines in a text trace; `None` for other files.
+/// Returns the estimated number of lines in a text trace; `None` if the trace is not text.
 #[pyfunction]
 pub fn estimate_lines(py: Python<'_>, path: PathBuf) -> Option<u64> {
     py.detach(|| flashtwin_workload::estimate_lines(&path))
@@ -194,8 +197,8 @@ fn summary(info: &TraceInfo) -> PyResult<(String, String)> {
     Ok((json, info.to_string()))
 }
 
-/// Writes a trace in one of flashtwin's own forms. Returns the numbers of requests and bytes written, a description of
-/// the source, and warnings.
+/// Writes a trace in one of flashtwin's own forms. Returns the numbers of requests and of bytes written, a description
+/// of the source, and warnings.
 #[pyfunction]
 pub fn convert(
     py: Python<'_>,

@@ -1,5 +1,5 @@
-//! Simulates the members of an array on several threads: the driver passes requests to the members' threads before it
-//! submits these requests.
+//! Simulation of the members of an array on several threads. The driver hands upcoming requests to the members' threads
+//! before it submits these requests itself.
 
 use flashtwin::{Request, Time};
 
@@ -7,19 +7,20 @@ use crate::run::{Driver, Pacing, CLOCK_MAX};
 use crate::{Drivable, SimError, Threads};
 
 impl<S: Drivable> Driver<'_, S> {
-    /// Whether the driver may pass on requests in advance: with several threads, in an open loop.
+    /// Whether the driver may hand requests to the members' threads in advance. This requires several threads and an
+    /// open loop.
     pub(crate) fn foresees(&self) -> bool {
         self.threads().0 > 1 && matches!(self.config.pacing, Pacing::Open { .. })
     }
 
-    /// Passes on as many of the next requests as possible, and returns their number. If it returns 0, the caller must
-    /// submit the next request normally. Called only if [`Driver::foresees`].
+    /// Hands as many of the next requests as possible to the members' threads, and returns their number. If it returns
+    /// 0, the caller must submit the next request normally. Called only if [`Driver::foresees`] returns true.
     pub(crate) fn look_ahead(&mut self, rest: &[Request]) -> Result<usize, SimError> {
         // No request is passed on in three cases:
         //
-        // - History, timeline or checks read the flash between requests.
+        // - The run collects a history or a timeline, or checks the model; these read the flash between requests.
         // - The run has a limited span, so the instant of its end is not known in advance.
-        // - A fault of a member, or a rebuild, is pending.
+        // - A member's fault or a rebuild is pending.
         let looks = self.config.history
             || self.config.timeline.is_some()
             || self.config.check_requests.is_some();
@@ -58,7 +59,8 @@ impl<S: Drivable> Driver<'_, S> {
         Ok(foreseen.len())
     }
 
-    /// Simulates all requests passed on so far to their end. Called when no further requests are known.
+    /// Lets the members' threads simulate all requests that they have received, to the end. Called when no further
+    /// requests are known.
     pub(crate) fn end_ahead(&mut self) {
         let threads = self.threads();
         if threads.0 > 1 {

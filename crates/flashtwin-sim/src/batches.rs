@@ -1,9 +1,9 @@
-//! Sums over batches of consecutive requests, by request number. A batch contains the same requests under every policy,
-//! so that a comparison can pair the batches of two runs.
+//! Sums over batches of consecutive requests. The number of a request determines its batch, so a batch contains the
+//! same requests under every policy. A comparison of two runs can therefore pair their batches.
 //!
-//! Each batch starts with one request. When there are too many batches, adjacent batches are merged. The flash work of
-//! a batch is counted from the submission of its first request to the submission of the first request of the next
-//! batch.
+//! At first, each batch has one request. When there are too many batches, adjacent batches are merged in pairs. The
+//! flash work of a batch is counted from the submission of its first request to the submission of the first request of
+//! the next batch.
 
 use flashtwin::metrics::FlashReport;
 use flashtwin::{Breakdown, Cause, Completion, Op, Status};
@@ -14,12 +14,12 @@ use crate::history::{bucket, percentile_us, BUCKETS};
 
 /// Number of batches in results.
 const BATCHES: usize = 10;
-/// Largest number of batches during a run. [`Batches::halve`] leaves at least 4 times the [`BATCHES`] of the results,
-/// so that batches of the results differ little in length.
+/// Largest number of batches during a run. [`Batches::halve`] keeps at least four times as many batches as the results
+/// have ([`BATCHES`]), so that the batches of the results have similar lengths.
 const KEPT_MAX: usize = 8 * BATCHES;
 
-/// Minimum of the number of requests in a batch that are expected above a percentile. If fewer are expected, the
-/// percentile is not reported.
+/// Smallest number of requests above a percentile for which the percentile of a batch is reported. The number is the
+/// expected one: the size of the batch times the fraction above the percentile.
 const BEYOND_MIN: f64 = 1.0;
 
 /// Batches collected during a run.
@@ -33,8 +33,8 @@ pub(crate) struct Batches {
 /// Counters of the flash since the start of the measurement.
 #[derive(Clone, Copy, Debug, Default)]
 struct Work {
-    /// Pages programmed, with parity, metadata and summaries. `programs` excludes these three. `host_programs` has only
-    /// the pages programmed for the host.
+    /// Pages programmed, including parity, metadata and summaries. `programs` excludes these three; `host_programs`
+    /// counts only the pages programmed for the host.
     media_pages: u64,
     programs: u64,
     host_programs: u64,
@@ -57,7 +57,8 @@ impl Work {
         }
     }
 
-    /// Returns the work since `before`. The report of an array excludes failed members, so counters may decrease.
+    /// Returns the increase of the counters since `before`, at least 0. Counters of an array decrease when a member
+    /// fails, because its report excludes failed members.
     fn since(self, before: Work) -> Work {
         Work {
             media_pages: self.media_pages.saturating_sub(before.media_pages),
@@ -130,7 +131,7 @@ impl Batches {
         number / self.length >= self.batches.len() as u64
     }
 
-    /// Begins the batch of a request that is about to be submitted.
+    /// Begins a batch if the request with this number, which is about to be submitted, is the first of one.
     #[cold]
     pub fn start(&mut self, number: u64, report: &FlashReport) {
         while number / self.length >= KEPT_MAX as u64 {
@@ -143,7 +144,7 @@ impl Batches {
         }
     }
 
-    /// Records a completed read or write; its tag is its number in the workload.
+    /// Records a completed read or write. The tag of the completion is the request's number in the workload.
     pub fn record(&mut self, c: &Completion) {
         if !matches!(c.op, Op::Read | Op::Write) || c.status != Status::Ok {
             return;
@@ -176,8 +177,8 @@ impl Batches {
         self.batches = pairs.collect();
     }
 
-    /// Returns the ten batches of the results. `end` has the counters of the flash at the end of the run. The first of
-    /// the ten batches has a read or write. Returns no batches if fewer than ten remain.
+    /// Returns the ten batches of the results, or none if the run has fewer than ten batches. Batches before the first
+    /// read or write are dropped. `end` has the counters of the flash at the end of the run.
     pub fn points(&self, end: &FlashReport) -> Vec<RequestBatch> {
         let first = self
             .batches
@@ -231,7 +232,8 @@ pub struct RequestBatch {
     pub gc_us: f64,
     /// Virtual time of the batch.
     pub span_us: f64,
-    /// 99th percentile of the response times, at most 7 % too high; `None` if too few requests are above it.
+    /// 99th percentile of the response times. The value is at most 7 % too high. `None` if fewer than one request is
+    /// expected above the percentile.
     pub p99_us: Option<f64>,
     /// 99.9th percentile of the response times, like `p99_us`.
     pub p999_us: Option<f64>,
@@ -323,7 +325,7 @@ mod tests {
             let sum = |value: fn(&RequestBatch) -> u64| points.iter().map(value).sum::<u64>();
             assert_eq!(sum(|p| p.erases), count * count);
             assert_eq!(sum(|p| p.media_pages), 7 * count);
-            // Each point reports the work between its first request and the first request of the next point.
+            // A point counts the erases from its first request to the first request of the next point.
             let mut number = 0;
             for p in &points {
                 let next = number + p.reads + p.writes;
@@ -333,7 +335,8 @@ mod tests {
         }
     }
 
-    /// Returns counters of the flash in which the number of erases is the square of a request's number.
+    /// Returns the counters of the flash before the request with this number. The number of erases is the square of the
+    /// request's number.
     fn report(number: u64) -> FlashReport {
         let mut report = FlashReport::default();
         report.flash.ops[Cause::Erase as usize] = number * number;

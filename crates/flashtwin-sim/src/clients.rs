@@ -1,11 +1,12 @@
-//! Several clients at once, each with a load, a limit of requests in flight and response times of its own.
+//! Runs with several clients at once. Each client has its own load, limit of requests in flight and response times.
 //!
-//! A request is due at its arrival time in the client's load. If the client then has fewer requests in flight than its
-//! limit, it submits the request. Otherwise it submits the request as soon as one of those in flight completes. The
-//! response time is measured from the submission. A client that is late submits without pause until it has caught up.
-//! If it is late by more than [`ClientsPlan::behind_max`], all later requests become due later by the excess, as with
-//! load generators. A load without arrival times is a closed loop: it keeps as many requests in flight as the limit
-//! permits.
+//! A request is due at its arrival time in the client's load. The client submits it at that time if it has fewer
+//! requests in flight than its limit, otherwise as soon as one of them completes. The response time is measured from
+//! the submission.
+//!
+//! A client that is late submits without pause until it has caught up. If it is late by more than
+//! [`ClientsPlan::behind_max`], all its later requests become due later by the excess, as in common load generators. A
+//! load without arrival times is a closed loop: the client keeps as many requests in flight as its limit permits.
 
 use std::sync::atomic::Ordering;
 
@@ -33,11 +34,12 @@ pub struct ClientsPlan {
     pub span: Time,
     /// Number of equal parts of the measured time. Results are reported for each part.
     pub parts: u32,
-    /// Longest time by which a client may lag behind the arrival times of its load.
+    /// Longest time by which a client may lag behind the arrival times of its load. If it lags by more, its later
+    /// arrival times are postponed.
     pub behind_max: Time,
 }
 
-/// Requests of a client that were submitted in a part of the measured span.
+/// Response times of the requests that a client submitted in one part of the measured span.
 #[derive(Clone, Debug, Default)]
 pub struct ClientPart {
     /// Response times of reads.
@@ -49,11 +51,11 @@ pub struct ClientPart {
 /// Result of a run.
 #[derive(Clone, Debug, Default)]
 pub struct ClientsOutcome {
-    /// Parts of each client, in the order of the clients.
+    /// For each client, in the order given: the parts of the measured span.
     pub clients: Vec<Vec<ClientPart>>,
     /// Bytes written by all clients in the measured span.
     pub host_bytes: u64,
-    /// Bytes that the medium counted in the measured span, including the drive's parity and metadata.
+    /// Bytes written to flash in the measured span, including the drive's parity and metadata.
     pub media_bytes: u64,
     /// Whether the run was stopped before its end.
     pub interrupted: bool,
@@ -64,7 +66,7 @@ const CLIENT_BITS: u32 = 16;
 /// Submissions between two checks of the control.
 const PORTION: u64 = 1024;
 
-/// Runs clients on a device, which is idle before and after.
+/// Runs the clients on a device. The device must be idle at the start, and is idle at the end.
 ///
 /// # Errors
 /// Fails if there is no client, a limit is 0, a load cannot be read, or a request is beyond the device.
@@ -110,7 +112,8 @@ struct Queue<'a> {
     load: &'a mut dyn Workload,
     batch: Vec<Request>,
     at: usize,
-    /// Due time of a request whose arrival is 0: the start of the run, plus the sum of all excess lateness.
+    /// Due time of a request whose arrival time in the load is 0: the start of the run, plus all delays by which later
+    /// requests were postponed because the client was too late.
     origin: Time,
     in_flight: u32,
     in_flight_max: u32,
@@ -223,7 +226,7 @@ impl<S: Drivable> Run<'_, S> {
                 self.take_completions();
                 return Ok(Some((at, client)));
             }
-            // A request that completes before that time may let another client submit first.
+            // Another client may be able to submit earlier if one of its requests completes before `at`.
             self.device.advance_below(self.device.outstanding(), at);
             if !self.take_completions() {
                 self.device.advance(at);
@@ -256,7 +259,7 @@ impl<S: Drivable> Run<'_, S> {
         Ok(())
     }
 
-    /// Takes finished requests from the device; returns whether there were any.
+    /// Takes the completions from the device; returns whether there were any.
     fn take_completions(&mut self) -> bool {
         let any = !self.device.completions().is_empty();
         for done in self.device.completions().drain(..) {

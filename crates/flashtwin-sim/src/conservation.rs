@@ -1,5 +1,5 @@
-//! Conservation laws of a run, checked in every build. A violated law ends the run with an error, so that a wrong model
-//! returns no results.
+//! Conservation laws that every run checks, also in release builds. A run that violates a law ends with an error, so a
+//! wrong model returns no results.
 
 use flashtwin::{Cause, Device, Op, Ssd};
 
@@ -14,18 +14,18 @@ pub(crate) struct Books {
     pages: Vec<Pages>,
 }
 
-/// Balance of a drive's free pages, which programs use up and erases return.
+/// Balance of a drive's free pages. Programs reduce their number, erases increase it.
 #[derive(Clone, Copy, Debug)]
 struct Pages {
     /// Number of pages that can be programmed without an erase.
     free: u64,
-    /// Number of pages by which blocks opened in SLC mode so far were smaller than normal blocks, summed over all of
-    /// them.
+    /// Pages lost to SLC mode so far: the sum, over all blocks opened in SLC mode, of the pages by which the block is
+    /// smaller than a normal block.
     lacked: u64,
 }
 
 impl Books {
-    /// Takes the initial values. Called directly after the counters of the device were reset.
+    /// Records the initial values. Must be called directly after the counters of the device are reset.
     #[inline(never)] // as `check`
     pub fn open<S: Drivable>(device: &Device<S>, submitted: u64) -> Books {
         let mut pages = Vec::new();
@@ -33,8 +33,8 @@ impl Books {
         Books { submitted, pages }
     }
 
-    /// Checks all laws; reads all tables of the device. If members of the array may have been replaced, `same_drives`
-    /// is false. The free pages of the drives are then not checked, because new drives have no initial value.
+    /// Checks all laws, for which it reads all tables of the device. `same_drives` is false if members of the array may
+    /// have been replaced. The free pages of the drives are then not checked, because new drives have no initial value.
     #[inline(never)] // so that the count of instructions per request can exclude it
     pub fn check<S: Drivable>(
         &self,
@@ -94,8 +94,8 @@ impl Pages {
         }
     }
 
-    /// Checks the change of the number of free pages since the start. It must equal the number of pages erased minus
-    /// the numbers of pages programmed and skipped.
+    /// Checks that the number of free pages has changed since the start by the number of pages erased, minus the
+    /// numbers of pages programmed and skipped.
     fn balance(self, drive: &Ssd) -> Result<(), String> {
         let now = Pages::of(drive);
         let report = drive.flash_report_without_wear();

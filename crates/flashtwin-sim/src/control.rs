@@ -27,7 +27,7 @@ pub enum WorkPhase {
 }
 
 impl WorkPhase {
-    /// Returns the name of the phase; empty for the main one.
+    /// Returns the name of the phase. The name of the main phase is empty.
     pub fn name(self) -> &'static str {
         match self {
             WorkPhase::Main => "",
@@ -41,23 +41,24 @@ impl WorkPhase {
     }
 }
 
-/// State that a run shares with its observers, which read its progress and may stop it.
+/// State that a run shares with its observers. Observers read the progress of the run and may stop it.
 #[derive(Debug, Default)]
 pub struct Control {
     /// Set by an observer to end the run early. The run then reports the results so far.
     pub stop: AtomicBool,
-    /// Requests submitted so far; in preconditioning, pages written or mapped so far.
+    /// Number of requests submitted so far. During preconditioning, the number of pages written or mapped so far.
     pub done: AtomicU64,
     /// Total number of requests or pages of the phase; 0 if unknown.
     pub total: AtomicU64,
     phase: Mutex<WorkPhase>,
     /// Rows restored so far on members being rebuilt.
     pub rows_rebuilt: AtomicU64,
-    /// Number of rows to restore; 0 if no member is being rebuilt.
+    /// Total number of rows (stripes) of the array to restore; 0 if no member is being rebuilt.
     pub rows_to_rebuild: AtomicU64,
     /// Wall-clock time at which the measurement of the last run began.
     began: Mutex<Option<Instant>>,
-    /// Names of the code paths in use at the end of the last run ([`Device::path`](flashtwin::Device::path)).
+    /// Names of the code paths, such as the fast path, in use at the end of the last run
+    /// ([`Device::path`](flashtwin::Device::path)).
     path: Mutex<String>,
 }
 
@@ -71,14 +72,14 @@ impl Control {
         *self.phase.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a phase of `total` requests or pages; 0 if their number is unknown.
+    /// Begins a phase with `total` requests or pages, and counts from 0. `total` is 0 if the number is unknown.
     pub(crate) fn begin(&self, phase: WorkPhase, total: u64) {
         self.enter(phase);
         self.done.store(0, Ordering::Relaxed);
         self.total.store(total, Ordering::Relaxed);
     }
 
-    /// Begins a phase that continues the counts of the previous phase.
+    /// Begins a phase without resetting the counts, which continue those of the previous phase.
     pub(crate) fn enter(&self, phase: WorkPhase) {
         *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = phase;
     }
@@ -88,8 +89,8 @@ impl Control {
         *self.began.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the names of the code paths in use at the end of the last run
-    /// ([`Device::path`](flashtwin::Device::path)); empty before the first run.
+    /// Returns the names of the code paths, such as the fast path, in use at the end of the last run
+    /// ([`Device::path`](flashtwin::Device::path)). Empty before the first run.
     pub fn path(&self) -> String {
         self.path
             .lock()

@@ -1,4 +1,4 @@
-//! The error type of this crate. Each message states what was wrong, where, and which value is valid.
+//! The error type of this crate. Each message states the problem, the place of the problem, and a valid value.
 
 use std::fmt;
 use std::io;
@@ -8,7 +8,7 @@ use flashtwin::spec::SpecError;
 use flashtwin::OutOfRange;
 use flashtwin_workload::WorkloadError;
 
-/// Why a run, a snapshot or a validation failed.
+/// Reason for which a run, a snapshot or a validation failed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SimError {
@@ -50,12 +50,12 @@ pub enum SimError {
     Case {
         /// The file.
         path: PathBuf,
-        /// Line of the problem, from 1; `None` if the problem is not in a line.
+        /// Number of the line with the problem, counted from 1; `None` if the problem is not in one line.
         line: Option<u64>,
         /// The problem, and a valid value.
         message: String,
     },
-    /// The model violates one of its own laws: its results would be wrong.
+    /// The model violates one of its conservation laws, so its results would be wrong.
     Law {
         /// Name of the law.
         law: &'static str,
@@ -64,11 +64,11 @@ pub enum SimError {
     },
     /// The virtual time of the run exceeds the range of the model's clock.
     Clock {
-        /// Number, from 0, of the first request that would be submitted too late. If all requests were submitted, the
-        /// total number of requests.
+        /// Number, from 0, of the first request whose submission time exceeds the range. If no submission time does,
+        /// the total number of requests.
         request: u64,
     },
-    /// In an open loop, requests arrive faster than the device completes them, and too many are pending.
+    /// The load is an open loop, its requests arrive faster than the device completes them, and too many are pending.
     Behind(Box<Backlog>),
     /// The consumer of the results returned an error.
     Sink(String),
@@ -85,8 +85,8 @@ pub struct Backlog {
     pub completed_per_s: f64,
     /// Rate at which the load has submitted requests so far, per second; infinite if all arrived at one instant.
     pub submitted_per_s: f64,
-    /// Value of the option `speed` with which the load submits requests as fast as the device completes them; 0 if no
-    /// such value exists.
+    /// Value of the option `speed` at which the load would submit requests exactly as fast as the device completes
+    /// them; 0 if no such value exists.
     pub speed: f64,
 }
 

@@ -1,4 +1,5 @@
-//! Members of an array that fail and are replaced during a run, and the response times in each phase of the array.
+//! Faults of an array during a run: members fail and are replaced. Response times are reported for each phase of the
+//! array, such as degraded or rebuilding.
 
 use flashtwin::metrics::OpMetrics;
 use flashtwin::{Array, Completion, Device, MemberError, Op, Phase, Time};
@@ -14,7 +15,7 @@ pub enum FaultKind {
     Replace,
 }
 
-/// A fault of a member of an array at an instant.
+/// A fault of one member of an array at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// Time of the fault, from the start of the measurement.
@@ -40,11 +41,11 @@ impl std::fmt::Display for Fault {
 pub struct RebuildPoint {
     /// Number of the interval.
     pub interval: u64,
-    /// Fraction of the rows that are already rebuilt, over all members being rebuilt.
+    /// Rows rebuilt so far as a fraction of the rows to rebuild, over all members being rebuilt.
     pub share: f64,
 }
 
-/// Requests that completed in a phase of the array.
+/// Response times of the requests that completed in one phase of the array.
 #[derive(Clone, Debug)]
 pub struct PhaseOutcome {
     /// The phase.
@@ -60,13 +61,14 @@ pub struct PhaseOutcome {
 pub struct FaultsOutcome {
     /// The phases of the array, in their order.
     pub phases: Vec<PhaseOutcome>,
-    /// Progress of rebuilding; recorded only with a time series.
+    /// Progress of the rebuilds at the end of each interval. Empty if the run records no time series.
     pub progress: Vec<RebuildPoint>,
     /// Faults that could not be carried out, with the reason.
     pub left_out: Vec<(Fault, String)>,
 }
 
-/// Rejects faults that cannot happen in this order on a device with `members` members, 0 if the device is no array.
+/// Rejects a list of faults that cannot happen in the given order. `members` is the number of members of the array, or
+/// 0 if the device is no array.
 fn check(faults: &[Fault], members: usize) -> Result<(), SimError> {
     let wrong = |fault: &Fault, what: String| Err(SimError::Config(format!("{fault}: {what}")));
     let mut missing = vec![false; members];
@@ -98,15 +100,15 @@ pub(crate) struct Agenda {
     at: usize,
     start: Time,
     interval: Option<Time>,
-    /// Whether a member is being rebuilt, or was at the last check.
+    /// Whether a member was being rebuilt when this was last checked.
     rebuilding: bool,
-    /// Next interval of the time series at whose end the progress is recorded.
+    /// Number of the next interval of the time series for which progress is recorded, at the end of the interval.
     point: u64,
     outcome: FaultsOutcome,
 }
 
 impl Agenda {
-    /// Creates an agenda with the faults sorted by time. Faults at the same instant keep the order given.
+    /// Creates an agenda of faults, sorted by time. Faults at the same instant keep their order in `faults`.
     pub fn new<S: Drivable>(
         device: &Device<S>,
         faults: &[Fault],
@@ -127,7 +129,7 @@ impl Agenda {
         })
     }
 
-    /// Records the start of the measurement, from which the times of the faults count.
+    /// Records the start of the measurement. Fault times are relative to it.
     pub fn begin(&mut self, now: Time) {
         self.start = now;
     }
@@ -165,7 +167,8 @@ impl Agenda {
         self.next_fault().min(self.next_point())
     }
 
-    /// Carries out a fault or records a rebuild's progress if due now. The device has been advanced to that instant.
+    /// Carries out the fault that is due now, and records the progress of a rebuild if an interval ends now. The device
+    /// must have been advanced to that instant.
     pub fn act<S: Drivable>(&mut self, device: &mut Device<S>) {
         let now = device.now();
         let (point, fault) = (self.next_point(), self.next_fault());
@@ -242,7 +245,8 @@ impl Agenda {
     }
 }
 
-/// Returns the fraction of the rows that are already rebuilt, over all members being rebuilt; `None` if there are none.
+/// Returns the rows rebuilt so far as a fraction of the rows to rebuild, over all members being rebuilt; `None` if no
+/// member is being rebuilt.
 fn share_rebuilt(array: &Array) -> Option<f64> {
     let (done, rows) = array.rebuild_progress()?;
     Some(done as f64 / rows.max(1) as f64)

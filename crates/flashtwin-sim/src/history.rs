@@ -1,4 +1,5 @@
-//! History of a run of any length in a bounded number of windows.
+//! History of a run: counts for consecutive windows of virtual time. The number of windows is bounded for runs of any
+//! length.
 //!
 //! Windows are short at first. When there are too many windows, adjacent ones are merged in pairs, and new windows have
 //! twice the length. A duration that spans several windows is divided exactly among them.
@@ -14,7 +15,7 @@ use crate::batches::{Batches, RequestBatch};
 const WINDOWS_MAX: usize = 256;
 /// Initial length of a window.
 const FIRST: Time = Time(10_000_000_000);
-/// Buckets of a window's histogram: 16 per octave, from 1 ns to over an hour.
+/// Number of buckets of the histogram of response times in a window: 16 per factor of two, from 1 ns to over an hour.
 pub(crate) const BUCKETS: usize = 640;
 
 /// Counts collected during a run.
@@ -23,11 +24,11 @@ pub struct History {
     start: Time,
     window: Time,
     windows: Vec<Window>,
-    /// Time of the last sample of the flash counters. `programs` and `gc` have their values at that time.
+    /// Time at which the flash counters were last sampled. `programs` and `gc` are the counters at that time.
     sampled: Time,
     programs: [u64; 2],
     gc: Vec<Time>,
-    /// Owners of units at the last sample; empty for devices that do not write by units.
+    /// Owners of units (see `docs/placement.md`) at the last sample. Empty if the device does not write by units.
     owners: Vec<OwnerPoint>,
     batches: Batches,
 }
@@ -40,11 +41,11 @@ struct Window {
     pages: u64,
     hits: u64,
     response_ps: u128,
-    /// Integral of the number of requests in the device over the window, in picoseconds.
+    /// Number of requests in the device, integrated over the time of the window (requests times picoseconds).
     inside_ps: u128,
     /// Number of responses by response time.
     buckets: Box<[u32; BUCKETS]>,
-    /// Numbers of pages programmed for the host, and of all pages programmed.
+    /// Two counts of pages programmed: those programmed for the host, and all.
     programs: [u64; 2],
     /// Time in GC, chip by chip.
     gc_ps: Vec<u64>,
@@ -91,8 +92,8 @@ impl Window {
         self.add_owners(&other.owners);
     }
 
-    /// Adds the owners of a later part of the window. Counts of pages are summed. Numbers of live pages and of units
-    /// held are taken from the later part.
+    /// Adds the counts of owners in a later part of the window. Counts of pages are summed. The numbers of live pages
+    /// and of held units are those of the later part.
     fn add_owners(&mut self, later: &[OwnerPoint]) {
         for of in later {
             match self.owners.iter_mut().find(|own| own.name == of.name) {
@@ -110,7 +111,8 @@ impl Window {
     }
 }
 
-/// Returns the quantile `share` of the response times: the upper end, in µs, of the histogram bucket that contains it.
+/// Returns the quantile `share` of the response times in µs. The result is the upper end of the histogram bucket that
+/// contains the quantile.
 pub(crate) fn percentile_us(buckets: &[u32; BUCKETS], share: f64) -> f64 {
     let total: u64 = buckets.iter().map(|&n| u64::from(n)).sum();
     let rank = (share * total as f64).ceil().max(1.0) as u64;
@@ -142,7 +144,7 @@ fn bucket_end_ns(index: usize) -> u64 {
 }
 
 impl History {
-    /// Creates an empty history that begins at `start`. `placed` is the state of placement of the device at that time.
+    /// Creates an empty history that begins at `start`. `placed` has the device's placement counts at that time.
     pub(crate) fn new(start: Time, placed: Option<&PlacementReport>) -> History {
         History {
             start,
@@ -156,7 +158,7 @@ impl History {
         }
     }
 
-    /// Whether at least the length of a window has passed since the flash was last sampled.
+    /// Whether the last sample of the flash counters is at least as old as a window is long.
     #[inline]
     pub(crate) fn wants_sample(&self, now: Time) -> bool {
         now >= self.sampled + self.window
@@ -170,8 +172,8 @@ impl History {
         }
     }
 
-    /// Returns the index of the window that contains `time`. Adds windows up to it, and merges windows if there are too
-    /// many.
+    /// Returns the index of the window that contains `time`. Creates windows up to it, and merges adjacent windows if
+    /// there are too many.
     fn at(&mut self, time: Time) -> usize {
         loop {
             let index = (time.0.saturating_sub(self.start.0) / self.window.0) as usize;
@@ -221,7 +223,8 @@ impl History {
         });
     }
 
-    /// Calls `give` for each window that the span overlaps, with the length of the overlap and the length of the span.
+    /// Calls `give` for each window that overlaps the span from `from` to `to`. `give` receives the window, the length
+    /// of the overlap, and the length of the span.
     fn share_out(&mut self, from: Time, to: Time, mut give: impl FnMut(&mut Window, u64, u64)) {
         let (last, whole) = (self.at(to), (to - from).0);
         let first = self.at(from);
@@ -233,7 +236,7 @@ impl History {
         }
     }
 
-    /// Samples the counters of the flash, and assigns the work since the last sample to windows.
+    /// Samples the counters of the flash, and distributes the work since the last sample over the windows.
     pub(crate) fn sample(
         &mut self,
         now: Time,
@@ -247,7 +250,7 @@ impl History {
         let all = report.programs() - report.flash.count(Cause::Summary);
         let index = self.at(now);
         for (kind, count) in [host, all].into_iter().enumerate() {
-            // The report of an array excludes failed members, so counts may decrease.
+            // The counts of an array decrease when a member fails, because its report excludes failed members.
             self.windows[index].programs[kind] += count.saturating_sub(self.programs[kind]);
         }
         self.programs = [host, all];
@@ -285,7 +288,8 @@ impl History {
         self.windows[index].add_owners(&spent);
     }
 
-    /// Returns the history until `end` in the form of the results; `report` has the counters of the flash at `end`.
+    /// Returns the recorded history, up to `end`, in the form of the results. `report` has the counters of the flash at
+    /// `end`.
     pub fn recorded(&self, end: Time, report: &FlashReport) -> RecordedHistory {
         RecordedHistory {
             windows: self.points(end),
@@ -331,7 +335,8 @@ fn owners(report: &PlacementReport) -> Vec<OwnerPoint> {
     report.owners.iter().map(point).collect()
 }
 
-/// Returns a fraction rounded to four digits. A plot shows no more, and the text stays short.
+/// Returns `ps / length`, rounded to four digits. More digits would not be visible in a plot and would lengthen the
+/// text.
 fn share(ps: u64, length: u64) -> f64 {
     (ps as f64 / length as f64 * 1e4).round() * 1e-4
 }
@@ -358,17 +363,18 @@ pub struct HistoryPoint {
     pub mb_per_s: f64,
     /// Mean response time of the requests that completed in the window; `None` if there are none.
     pub mean_us: Option<f64>,
-    /// 99th percentile of the response times, at most 7 % too high.
+    /// 99th percentile of the response times. The value is at most 7 % too high.
     pub p99_us: Option<f64>,
     /// Fraction of page accesses served by the buffer, over the requests that completed in the window.
     pub hit_ratio: Option<f64>,
-    /// Mean number of reads and writes in flight, without requests that never complete.
+    /// Mean number of reads and writes in flight. Requests that never complete are not counted.
     pub inside_mean: f64,
     /// Pages programmed per page programmed for the host; `None` if no page was programmed for the host.
     pub gc_write_amplification: Option<f64>,
     /// For each chip, the share of the window in garbage collection.
     pub gc_share_by_chip: Vec<f64>,
-    /// Owners of units, on devices that write by units; empty if the flash was not sampled in the window.
+    /// Counts of the owners of units (see `docs/placement.md`), on devices that write by units. Empty if the flash
+    /// counters were not sampled in the window.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub owners: Vec<OwnerPoint>,
 }

@@ -1,7 +1,7 @@
 //! The offline driver: feeds a workload to a device in virtual time and collects the results.
 //!
-//! Results are reproducible: the same configuration, workload and seed give the same bytes. Only the device has a
-//! clock, and only independent members of an array run on threads.
+//! Results are reproducible: the same configuration, workload and seed give the same bytes. Virtual time is the only
+//! clock. Threads are used only for members of an array that do not influence each other.
 
 mod ahead;
 mod batches;

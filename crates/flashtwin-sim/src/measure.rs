@@ -1,11 +1,11 @@
-//! Measures the figures of `[published]` in a device file, which data sheets state.
+//! Measures the performance figures that data sheets state and that a device file lists under `[published]`.
 //!
 //! - A new device is written sequentially, left idle, and read.
-//! - The same device is read again while a writer syncs after every write.
-//! - A second new device is written until its SLC cache is full, and further.
-//! - A third device, in the steady state of random writing, is written at random, then read and written.
+//! - The same device is read again, while a writer writes and flushes in turn.
+//! - A second new device is written beyond the capacity of its SLC cache.
+//! - A third device is put into the steady state of random writing. It is written at random, then read and written.
 //!
-//! The host adds no time: a request is submitted as soon as the queue depth permits.
+//! The host adds no time: it submits a request as soon as the queue depth permits.
 
 use flashtwin::{DeviceSpec, Op, Request, Rng, Ssd, Time};
 
@@ -13,17 +13,17 @@ use crate::{Control, SimError};
 
 const PAGE: u64 = 4096;
 const LONG: u64 = 128 * 1024;
-/// Size in bytes of the range that is written and read: small, so that the drive stays almost empty. At most half of
-/// the capacity is used.
+/// Size in bytes of the range that is written and read, or half of the capacity if that is smaller. The range is small
+/// so that the drive stays almost empty.
 const RANGE: u64 = 1 << 30;
 const SEED: u64 = 1;
-/// Number of requests of a measurement at depth 1, and at depth 32.
+/// Number of requests in a measurement at queue depth 1. The next constant is the number at queue depth 32.
 const AT_DEPTH_1: u64 = 20_000;
 const AT_DEPTH_32: u64 = 200_000;
-/// Number of reads while the writer runs, sufficient for the 99.9th percentile.
+/// Number of reads in the measurement with a concurrent writer. It suffices for the 99.9th percentile.
 const BESIDE: usize = 200_000;
 
-/// A figure: its name in `[published]`, and its value in the unit that ends the name.
+/// Name of a figure in `[published]`, and its value. The name ends in the unit of the value.
 pub type Figure = (&'static str, f64);
 
 /// Measures all figures; returns `None` if `control` stopped the measurement.
@@ -70,7 +70,7 @@ struct Test {
     ssd: Ssd,
     rng: Rng,
     range: u64,
-    /// Response times of the requests measured by the last call of [`Test::run_after`].
+    /// Response times of the reads and of the writes that the last call of [`Test::run_after`] measured.
     reads: Vec<Time>,
     writes: Vec<Time>,
     figures: Vec<Figure>,
@@ -91,7 +91,8 @@ impl Test {
         self.figures.push(written);
     }
 
-    /// Reads until the buffer has no dirty pages. Otherwise they would be written back during the next tests.
+    /// Reads twice as many random pages as the buffer holds, so that it evicts its dirty pages. Otherwise they would be
+    /// written back during the next tests.
     fn settle(&mut self) {
         let buffer = self.ssd.spec().buffer.as_ref();
         let pages = buffer.map_or(0, |buffer| u64::from(buffer.capacity_pages));
@@ -116,7 +117,7 @@ impl Test {
     }
 
     fn writes(&mut self) {
-        // At most half as many writes as the buffer has pages, so that none is written back.
+        // The writes fill at most half of the buffer, so that no page is written back meanwhile.
         let buffer = self.ssd.spec().buffer.as_ref();
         let pages = buffer.map_or(AT_DEPTH_1, |buffer| u64::from(buffer.capacity_pages));
         self.run(1, AT_DEPTH_1.min(pages / 2).max(1), Test::write);
@@ -124,13 +125,13 @@ impl Test {
         self.figures.push(("write_qd1_us", mean));
     }
 
-    /// Measures a reader while a writer syncs after every write. Each of the two has one request in flight. As on a
-    /// host, the writer sends no flushes to a drive without volatile memory.
+    /// Measures a reader beside a writer that flushes after every write. Each of the two has one request in flight. The
+    /// writer sends no flushes to a drive without volatile memory, because a host does not send them either.
     fn beside(&mut self) {
         self.rest();
         let buffer = self.ssd.spec().buffer.as_ref();
         let volatile = buffer.is_some_and(|buffer| !buffer.power_loss_protection);
-        // The first fifth of the reads is not counted, because the buffer is not yet full.
+        // The first fifth of the reads is not counted, because the buffer is not yet full then.
         let mut took_ps = Vec::new();
         let mut due = vec![Op::Read, Op::Write];
         while took_ps.len() < BESIDE + BESIDE / 4 {
@@ -174,8 +175,9 @@ impl Test {
         self.figures.extend(beside);
     }
 
-    /// Measures sequential writes to a new device whose SLC cache is full. The unmeasured writes before exceed the
-    /// cache by an eighth, because chips do not fill their parts of the cache at the same instant.
+    /// Measures sequential writes to a new device after its SLC cache is full. Unmeasured writes fill the cache first.
+    /// They exceed its capacity by an eighth, because the chips do not fill their parts of the cache at the same
+    /// instant.
     fn cache_full(&mut self) {
         let spec = self.ssd.spec().clone();
         let cache = cache_bytes(&spec);
@@ -188,7 +190,7 @@ impl Test {
             return;
         }
         self.ssd = Ssd::new(&spec);
-        // The measured writes follow without idle time, in which the drive would fold its SLC cache.
+        // The measured writes follow immediately, because the drive would fold its SLC cache in idle time.
         let span = self.run_after(before, 32, count, |_, i| request(Op::Write, i * LONG, LONG));
         self.figures.push((
             "write_cache_full_mbs",
@@ -200,7 +202,7 @@ impl Test {
         self.ssd = Ssd::new(&self.ssd.spec().clone());
         self.ssd.fill_steady(SEED);
         self.range = self.ssd.exported_bytes() / PAGE * PAGE;
-        // The measured writes follow without idle time, in which the drive would fold its SLC cache.
+        // The measured writes follow immediately, because the drive would fold its SLC cache in idle time.
         let before = AT_DEPTH_32 + cache_bytes(self.ssd.spec()) / PAGE;
         let span = self.run_after(before, 32, AT_DEPTH_32, Test::write);
         let rate = AT_DEPTH_32 as f64 / span.as_s();
@@ -209,8 +211,8 @@ impl Test {
         self.figures.push(("write_steady_p99_us", p99));
     }
 
-    /// Measures a mix of reads and writes on the device of the steady writes. The SLC cache was emptied in the idle
-    /// time before this test; unmeasured requests fill it again.
+    /// Measures a mix of reads and writes on the device in the steady state of random writing. The idle time before
+    /// this test has emptied the SLC cache; unmeasured requests fill it again.
     fn steady_mixed(&mut self) {
         let before = AT_DEPTH_32 / 4 + cache_bytes(self.ssd.spec()) / PAGE * 10 / 3;
         let span = self.run_after(before, 32, AT_DEPTH_32, |test, i| {
@@ -233,7 +235,8 @@ impl Test {
         request(Op::Write, self.rng.below(self.range / PAGE) * PAGE, PAGE)
     }
 
-    /// Submits `count` requests with `depth` in flight. Returns the time from the first to the last submission.
+    /// Submits `count` requests and keeps `depth` of them in flight. Returns the time from the first to the last
+    /// submission.
     fn run(
         &mut self,
         depth: usize,
@@ -243,8 +246,8 @@ impl Test {
         self.run_after(0, depth, count, next)
     }
 
-    /// Submits `before` requests that are not measured, then `count` measured ones, with `depth` in flight. Returns the
-    /// time from the first to the last measured submission.
+    /// Submits `before` unmeasured requests, then `count` measured ones, and keeps `depth` requests in flight. Returns
+    /// the time from the first to the last measured submission.
     fn run_after(
         &mut self,
         before: u64,
@@ -273,7 +276,7 @@ impl Test {
         span
     }
 
-    /// Takes all completions, and keeps the response times of requests whose number is at least `first`.
+    /// Takes all completions from the device. Keeps the response times of requests with numbers from `first`.
     fn take_responses(&mut self, first: u64) {
         for done in self.ssd.completions().drain(..) {
             match done.op {

@@ -22,33 +22,34 @@ pub struct Outcome {
     pub dropped: u64,
     /// Number of requests whose address was taken modulo the exported capacity.
     pub wrapped: u64,
-    /// Whether the run was stopped before the workload's end.
+    /// Whether an observer stopped the run before the end of the workload.
     pub interrupted: bool,
     /// Whether the device reached its end of life.
     pub read_only: bool,
     /// Effects of faults.
     pub faults: FaultsOutcome,
-    /// Garbage collections of an array's members since the start of the measurement, in the order of their ends.
+    /// Intervals in which members of an array ran garbage collection, since the start of the measurement, in the order
+    /// of their ends.
     pub gc_intervals: Vec<GcInterval>,
     /// History of the run, if requested.
     pub history: Option<RecordedHistory>,
     /// Timeline of a window, if requested.
     pub timeline: Option<Timeline>,
-    /// End of the warm-up, if the warm-up continued until the run was steady.
+    /// End of the warm-up; `None` unless the warm-up was to continue until the run is steady.
     pub steady: Option<Steady>,
     /// Passes of the workload, if it was repeated.
     pub passes: Option<Passes>,
-    /// Counts at the start of the measurement, on a device that writes by units.
+    /// Placement counts at the start of the measurement; `None` if the device does not write by units.
     pub placement_before: Option<PlacementReport>,
 }
 
-/// End of a warm-up that continued until the run was steady.
+/// End of a warm-up that was to continue until the run is steady.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Steady {
     /// Requests of the warm-up.
     pub after_requests: u64,
     /// Whether the criterion was met.
     pub is_met: bool,
-    /// The measure that was not steady; `None` if the criterion was met.
+    /// Name of the measure that was not steady; `None` if the criterion was met.
     pub missed: Option<&'static str>,
 }

@@ -1,24 +1,24 @@
-//! Write amplification of a workload that is repeated in passes: its value, and whether it is level.
+//! Write amplification of a workload that is repeated in passes. It is level if it no longer changes.
 //!
-//! The last half of the passes is divided into at most [`PARTS`] parts of whole passes, so that variation within a
-//! pass does not matter. Write amplification is level if
+//! The second half of the passes is divided into at most [`PARTS`] parts. Each part consists of whole passes, so that
+//! variation within a pass does not matter. Write amplification is level if all of these conditions hold:
 //!
-//! - the host has written the required number of drive writes, and blocks were erased in that half,
-//! - the half width of the 95 % confidence interval over the parts is at most [`PRECISION`] of the mean,
-//! - and the regression line rises or falls over the parts by at most [`PRECISION`] of the mean.
+//! - The host has written the required number of drive writes, and blocks were erased in the second half.
+//! - The half width of the 95 % confidence interval over the parts is at most [`PRECISION`] of the mean.
+//! - The regression line over the parts rises or falls by at most [`PRECISION`] of the mean.
 
 use flashtwin::metrics::FlashReport;
 use flashtwin::{Cause, Device, Op};
 
 use crate::Drivable;
 
-/// Largest and smallest number of parts of the last half.
+/// Largest number of parts of the second half of the passes. The next constant is the smallest number.
 const PARTS: usize = 10;
 const PARTS_MIN: usize = 3;
 /// Largest variation of write amplification that counts as level, as a fraction of its mean.
 const PRECISION: f64 = 0.01;
-/// Largest number of samples kept. When there are more, every second sample is discarded, and from then on half as many
-/// passes are sampled.
+/// Largest number of samples kept. When it is exceeded, every second sample is discarded, and from then on samples are
+/// taken half as often.
 const KEPT: usize = 2048;
 /// Number of purposes in [`FlashReport::media_by_purpose`].
 const PURPOSES: usize = 10;
@@ -26,10 +26,11 @@ const PURPOSES: usize = 10;
 const STUDENT_T: [f64; PARTS - PARTS_MIN + 1] =
     [4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262];
 
-/// Length of the run of a repeated workload, in writes of the whole exported capacity.
+/// Length of the run of a repeated workload, in drive writes: writes of the whole exported capacity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DriveWrites {
-    /// Minimum number of drive writes. After them, the run continues until write amplification is level.
+    /// Minimum number of drive writes. After the minimum, the run continues until write amplification is level or the
+    /// maximum is reached.
     pub least: f64,
     /// Maximum number of drive writes.
     pub most: f64,
@@ -44,16 +45,16 @@ pub struct Passes {
     pub drive_writes: f64,
     /// Reason for which write amplification is not level; `None` if it is.
     pub missed: Option<&'static str>,
-    /// Write amplification of the device over the last half of the passes; `None` if the host wrote nothing in them.
+    /// Write amplification of the device over the second half of the passes; `None` if the host wrote nothing in them.
     pub device_write_amplification: Option<f64>,
     /// Half width of the 95 % confidence interval of the write amplification; `None` with fewer
     /// than six passes.
     pub half_width: Option<f64>,
-    /// Bytes programmed per byte of the host over the last half of the passes, by purpose.
+    /// For each purpose: bytes programmed per byte written by the host, over the second half of the passes.
     pub by_purpose: Vec<(&'static str, f64)>,
 }
 
-/// Counts at the end of a pass, since the start of the measurement.
+/// Counts from the start of the measurement to the end of a pass.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sample {
     host_bytes: u64,
@@ -74,12 +75,12 @@ pub(crate) struct Observed {
 }
 
 impl Observed {
-    /// Whether a measurement has begun and no sample of it has been taken.
+    /// Whether no sample has been taken since the start of the measurement.
     pub fn is_new(&self) -> bool {
         self.samples.is_empty()
     }
 
-    /// Starts to observe after `passes` passes, with the first sample.
+    /// Takes the first sample. `passes` is the number of passes completed before.
     pub fn begin<S: Drivable>(device: &Device<S>, passes: u64) -> Observed {
         let mut observed = Observed {
             passes,
@@ -92,7 +93,8 @@ impl Observed {
         observed
     }
 
-    /// Samples the device if another pass has completed. Returns whether the run has had enough passes.
+    /// Samples the device if another pass has completed. Returns whether the run may end: write amplification is level,
+    /// or the host has written the maximum.
     pub fn note<S: Drivable>(
         &mut self,
         device: &Device<S>,
@@ -132,7 +134,7 @@ impl Observed {
         written as f64 / self.exported_bytes as f64
     }
 
-    /// Returns the indices of the samples at the boundaries of the parts of the last half, in order.
+    /// Returns the samples at the boundaries of the parts of the second half: their indices, in order.
     fn bounds(&self) -> Vec<usize> {
         let last = self.samples.len() - 1;
         let half = last.div_ceil(2);
@@ -141,7 +143,8 @@ impl Observed {
         (0..=parts).rev().map(|i| last - i * step).collect()
     }
 
-    /// Returns the write amplification of each part; `None` if the host wrote nothing in one of them.
+    /// Returns the write amplification of each part of the second half; `None` if the host wrote nothing in one of
+    /// them.
     fn parts(&self) -> Option<Vec<f64>> {
         let bounds = self.bounds();
         let pairs = bounds.windows(2);
@@ -195,7 +198,7 @@ impl Observed {
         (rise.abs() > PRECISION * mean).then_some("write amplification rose or fell")
     }
 
-    /// Returns the result of the passes; `wanted` is the required number of drive writes.
+    /// Returns the result of the passes. `wanted` has the required numbers of drive writes.
     pub fn into_outcome(self, wanted: Option<DriveWrites>) -> Option<Passes> {
         if self.samples.len() < 2 {
             return None;
@@ -228,8 +231,8 @@ mod tests {
     use super::*;
     use flashtwin::{DeviceSpec, Request, Ssd};
 
-    /// Creates the observation of passes that write a hundred pages each; `programs` has the pages programmed in each
-    /// pass.
+    /// Creates the samples of passes in which the host writes a hundred pages each. `programs` has the number of pages
+    /// programmed in each pass.
     fn with_programs(programs: &[u64]) -> Observed {
         let mut observed = Observed {
             passes: programs.len() as u64,
@@ -356,8 +359,7 @@ mod tests {
         assert_eq!(ends.collect::<Vec<_>>(), [false, false, true, true]);
     }
 
-    /// When there are more passes than samples can be kept, the kept samples begin at the start and have equal
-    /// distances.
+    /// When there are more passes than samples can be kept, the kept samples are evenly spaced from the start.
     #[test]
     fn many_passes_are_thinned_out_evenly() {
         let mut ssd = small();
@@ -376,8 +378,7 @@ mod tests {
         );
     }
 
-    /// The half width equals the value from a table of Student's t, for three parts with mean 11 and standard deviation
-    /// 1.
+    /// For three parts with mean 11 and standard deviation 1, the half width is the one from a table of Student's t.
     #[test]
     fn interval_is_that_of_student_t() {
         let half_width = Observed::half_width(&[10.0, 11.0, 12.0]).unwrap();

@@ -1,14 +1,15 @@
-//! Log pages 20h to 23h of flexible data placement, and the status of its handles, as JSON. Names are those of NVMe.
+//! Log pages 20h to 23h of flexible data placement, and the status of the placement handles, as JSON. The names of
+//! fields are those of NVMe.
 //!
-//! Sums of bytes are decimal text, because they may need 128 bits. Two fields differ from NVMe. The field `mbmw` of a
-//! handle is an addition, as in FEMU: bytes programmed into units of the handle's class. Events have a field `clock`,
-//! the number of pages that the host had written, instead of a time.
+//! Sums of bytes are decimal text, because they may need 128 bits. Two fields differ from NVMe:
+//! - A handle has an additional field `mbmw`, as in FEMU: bytes programmed into units of the handle's class.
+//! - An event has no time, but a field `clock`: the number of pages that the host had written.
 
 use flashtwin::placement::{EventType, Isolation, Placed};
 use serde_json::{json, Value};
 
-/// Returns the log pages in the order of their numbers. Page 23h is there twice: events of the host, then events of the
-/// controller.
+/// Returns the log pages in the order of their numbers. Page 23h is contained twice: first with the events of the host,
+/// then with those of the controller.
 pub fn placement_logs(device: &Placed, page_bytes: u32) -> Vec<Value> {
     let setup = device.setup();
     let bytes = |pages: u64| (u128::from(pages) * u128::from(page_bytes)).to_string();
@@ -66,8 +67,8 @@ pub fn placement_logs(device: &Placed, page_bytes: u32) -> Vec<Value> {
     ]
 }
 
-/// Returns log page 23h, for events of the host or of the controller. It has the number of all events, and the last
-/// events, oldest first.
+/// Returns log page 23h, for events of the host or of the controller. The page has the number of all events, and the
+/// most recent events, oldest first.
 fn events(device: &Placed, of_host: bool) -> Value {
     let types = EventType::ALL.iter();
     let total: u64 = (types.filter(|kind| kind.is_of_host() == of_host))
@@ -92,8 +93,8 @@ fn events(device: &Placed, of_host: bool) -> Value {
     })
 }
 
-/// Returns the status of each placement handle in each group: placement id, handle, and the bytes left to write in the
-/// handle's unit (RUAMW).
+/// Returns the status of each placement handle in each group: the placement id, the handle, and the number of bytes
+/// that can still be written to the handle's unit (RUAMW).
 pub fn placement_status(device: &Placed, page_bytes: u32) -> Value {
     let of = device.status().into_iter().map(|status| {
         json!({

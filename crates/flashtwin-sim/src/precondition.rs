@@ -1,7 +1,7 @@
-//! Brings a device into the state in which a measurement starts.
+//! Preconditioning: puts a device into the state in which a measurement starts.
 //!
-//! Preconditioning is untimed: no virtual time passes and nothing is measured. Long work is divided into portions.
-//! Between them, the work reports progress and can be stopped.
+//! Preconditioning takes no virtual time, and nothing is measured. Long work is divided into portions. After each
+//! portion, the work reports its progress and can be stopped.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -24,26 +24,27 @@ pub enum Precondition {
     Sequential,
     /// Sequential, then uniformly random page writes.
     Random {
-        /// Number of writes, as a multiple of the exported pages.
+        /// Number of page writes, as a multiple of the number of exported pages.
         times: f64,
     },
-    /// The steady state of random writing, set directly without writing.
+    /// The steady state of random writing. It is set directly, without writing until it is reached.
     Steady,
-    /// Every page is written in order, and then the load of the run is written with its placement ids. Only for devices
-    /// that write by units.
+    /// Every page is written once in order. Then the load of the run is written, with its placement ids. Only for
+    /// devices that write by units.
     Load {
-        /// Number of writes, as a multiple of the exported pages; `None`: until write amplification is level.
+        /// Number of page writes, as a multiple of the number of exported pages. `None`: the load is written until
+        /// write amplification is level.
         times: Option<f64>,
     },
 }
 
-/// The initial state of flash and buffer: a [`Precondition`]. In text form, `:empty-buffer` is appended if the buffer
-/// is empty (D-175).
+/// The initial state of the device: a [`Precondition`] of the flash, and a full or empty buffer. In text form,
+/// `:empty-buffer` is appended if the buffer is empty (D-175).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InitialState {
     /// The flash.
     pub flash: Precondition,
-    /// Whether the buffer is filled as random writing fills it; otherwise it is empty.
+    /// Whether the buffer is full, with the pages that random writing leaves in it. Otherwise it is empty.
     pub buffer_full: bool,
 }
 
@@ -74,7 +75,7 @@ impl FromStr for InitialState {
 /// Largest permitted number of writes, as a multiple of the exported pages. More writes would not change the state
 /// further.
 const TIMES_MAX: f64 = 1000.0;
-/// Pages written between two checks of the control; they take a few milliseconds.
+/// Number of pages written between two checks of the control. Writing them takes a few milliseconds.
 const PORTION: u64 = 64 * 1024;
 
 impl FromStr for Precondition {
@@ -124,10 +125,10 @@ impl fmt::Display for Precondition {
 }
 
 /// Preconditions an idle device. Returns `false` if `control` stopped the work before its end. Afterwards the device
-/// counts as new, with no wear and all counters at zero.
+/// counts as new: it has no wear, and all its counters are zero.
 ///
 /// # Errors
-/// Fails if the device cannot be brought into this state, for instance because it has worn out before.
+/// Fails if the state cannot be reached, for instance because the device wears out first.
 pub fn precondition<S: Drivable>(
     device: &mut Device<S>,
     kind: Precondition,
@@ -157,13 +158,13 @@ pub fn precondition<S: Drivable>(
     Ok(finished)
 }
 
-/// Preconditions an idle device that writes by units, without virtual time. `fill` writes each page once, with the
-/// placement id that the load uses for the page. Then `load` is written: `times` the capacity or, with `None`, until
-/// write amplification is level. Afterwards the device counts as new, as after [`precondition`]. Returns `false` if
-/// `control` stopped the work.
+/// Preconditions an idle device that writes by units, without virtual time. First, `fill` writes each page once, with
+/// the placement id that the load uses for the page. Then `load` is written: `times` the capacity or, if `times` is
+/// `None`, until write amplification is level. Afterwards the device counts as new, as after [`precondition`]. Returns
+/// `false` if `control` stopped the work.
 ///
 /// # Errors
-/// Fails if the device does not write by units, or if the load cannot be read or ends too soon.
+/// Fails if the device does not write by units, if the load cannot be read, or if the load is too short.
 pub fn precondition_by_load<S: Drivable>(
     device: &mut Device<S>,
     times: Option<f64>,
@@ -199,10 +200,12 @@ fn fill_sequential<S: Drivable>(device: &mut Device<S>, control: &Control) -> bo
 /// Requests in flight while the buffer is filled.
 const FILL_DEPTH: usize = 32;
 
-/// Fills the buffer of an idle preconditioned device as random writing does (D-175, D-176). First opens the blocks into
-/// which the buffer policy writes pages of its choice. Then writes random pages, each once, and reads further pages to
-/// fill a separate read cache. Virtual time passes until the device is idle again, but nothing is measured. Returns
-/// `false` if `control` stopped the work before its end.
+/// Fills the buffer of an idle preconditioned device with random pages (D-175, D-176). Returns `false` if `control`
+/// stopped the work before its end.
+///
+/// First opens the blocks into which the buffer policy writes pages of its choice, if it has such blocks. Then writes
+/// different random pages. If the device has a separate read cache, finally reads further pages to fill it. Virtual
+/// time passes until the device is idle again, but nothing is measured.
 ///
 /// # Errors
 /// Fails if a write is refused.
@@ -418,7 +421,7 @@ mod tests {
         }
     }
 
-    /// Counts progress reports, and stops the work at report number `stop_at`.
+    /// Counts the progress reports, and stops the work at the report with number `stop_at`.
     struct Counted {
         expected: AtomicU64,
         done: AtomicU64,
@@ -453,8 +456,8 @@ mod tests {
         }
     }
 
-    /// Checks that the reported progress adds up to the announced amount, that the work can be stopped at any report,
-    /// and that observing the work does not change the state.
+    /// Checks three properties: the reported progress adds up to the announced amount, the work can be stopped at any
+    /// report, and observing the work does not change the resulting state.
     fn check_steady<S: Drivable>(what: &str, make: impl Fn() -> Device<S>) {
         let state = |device: &Device<S>| {
             let mut bytes = Vec::new();
@@ -477,7 +480,7 @@ mod tests {
                 "{what}: {stop_at}"
             );
             let reported = stopped.counts()[2];
-            // Each member at work on another thread reports once more after the stop.
+            // After the stop, each member that is simulated on another thread reports once more.
             assert!(reported < stop_at + 8, "{what}: {stop_at}: {reported}");
         }
     }

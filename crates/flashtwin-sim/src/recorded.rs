@@ -6,7 +6,8 @@ use crate::run::Driver;
 use crate::Drivable;
 
 impl<S: Drivable> Driver<'_, S> {
-    /// Runs all events up to and including `until`; while the timeline's window is open, one by one.
+    /// Processes all events up to and including `until`. While the timeline's window is open, processes them one by
+    /// one.
     #[cold]
     pub(crate) fn advance_recorded(&mut self, until: Time) {
         self.open_timeline(until);

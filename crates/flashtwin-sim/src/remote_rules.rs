@@ -1,10 +1,10 @@
-//! Placement rules that run in another process, for example the rules of a served device. Questions and replies are
-//! sent over a Unix socket.
+//! Placement rules that run in another process, for example for a served device. The device sends its questions over a
+//! Unix socket, and the other process sends the replies.
 //!
-//! A message has a kind, a number of words, and the words of eight bytes each. First, the process that runs the rules
-//! sends their properties. Then the device sends questions, and each question has a reply of one word, in the same
-//! order. If the connection ends or a reply takes too long, the rules have failed: [`RemoteRules::failed`] is set, and
-//! no further question is sent.
+//! A message consists of a kind, a number of words, and the words, of eight bytes each. First, the process that runs
+//! the rules sends their properties. Then the device sends questions. Each question has a reply of one word, in the
+//! order of the questions. If the connection ends or a reply takes too long, the rules have failed:
+//! [`RemoteRules::failed`] is set, and no further question is sent.
 
 use std::io::{self, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -20,11 +20,11 @@ use flashtwin::Lpn;
 
 /// Longest time for a reply.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
-/// Largest number of words of a message. A pool of a million units needs fewer.
+/// Largest number of words in a message. A message that describes a pool of a million units needs fewer.
 const WORDS_MAX: u64 = 1 << 24;
 /// Word that represents a missing value.
 const NONE: u64 = u64::MAX;
-/// Number of words that describe a unit of a pool, and number of words of a pool before its units.
+/// Number of words that describe one unit of a pool. The next constant is the number of words before the units.
 const UNIT_WORDS: usize = 9;
 const POOL_WORDS: usize = 7;
 
@@ -94,7 +94,7 @@ fn given<T: TryFrom<u64>>(word: u64) -> Option<T> {
     (word != NONE).then(|| T::try_from(word).ok()).flatten()
 }
 
-/// Converts a word to a smaller type. A word that is too large becomes 0; only a faulty peer sends one.
+/// Converts a word to a smaller type. A word that is too large for the type becomes 0; a correct peer sends none.
 fn low<T: TryFrom<u64> + Default>(word: u64) -> T {
     T::try_from(word).unwrap_or_default()
 }
@@ -176,7 +176,7 @@ struct RemoteVictim {
 }
 
 impl RemoteRules {
-    /// Receives the properties of the rules from the process at the other end of `stream`.
+    /// Connects to rules: receives their properties from the process at the other end of `stream`.
     ///
     /// # Errors
     /// Fails if the connection ends, or if the other process does not follow the protocol of this module.
@@ -236,7 +236,7 @@ impl RemoteScheme {
     fn class(&self, kind: Kind, words: &[u64]) -> Class {
         let reply = self.line.ask(kind, words).unwrap_or(0);
         let class: Class = low(reply);
-        // If the rules have failed, the class does not matter, but it must exist.
+        // If the rules have failed, any class may be returned, but it must be an existing one.
         class.min(self.needs.classes.saturating_sub(1))
     }
 }
@@ -401,7 +401,8 @@ fn describe(
     Ok(())
 }
 
-/// Calls the scheme. A call without a result has the reply 0, so that the device can wait for its end.
+/// Calls the method of the scheme that belongs to `kind`. Methods without a result reply 0, so that the device can wait
+/// until they have run.
 fn of_scheme(scheme: &mut dyn UserScheme, kind: Kind, words: &[u64]) -> io::Result<u64> {
     match (kind, words) {
         (Kind::Host, &[lpn, handle, id, clock, old, age, next, pages]) => {

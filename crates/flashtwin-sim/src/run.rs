@@ -1,4 +1,5 @@
-//! The run loop: paces the requests, handles addresses beyond the device, reports progress and can be interrupted.
+//! The main loop of a run. It submits the requests at their times, handles addresses beyond the device, reports
+//! progress and can be interrupted.
 
 use std::sync::atomic::Ordering;
 
@@ -19,7 +20,8 @@ use crate::{Backlog, Drivable, SimError, Speed};
 /// Times at which requests reach the device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pacing {
-    /// Open loop: requests arrive at the times in the workload, divided by `speed` (1: as recorded).
+    /// Open loop: requests arrive at the times in the workload, divided by `speed`. A speed of 1 is that of the
+    /// recording.
     Open {
         /// Factor by which requests are faster than recorded.
         speed: Speed,
@@ -36,7 +38,8 @@ pub enum Pacing {
 pub enum Beyond {
     /// The run stops with an error.
     Error,
-    /// The start is taken modulo the exported capacity; the part beyond the end is cut off.
+    /// The start of the request is taken modulo the exported capacity. If its end is then beyond the device, the
+    /// request is shortened.
     Wrap,
     /// The request is dropped.
     Drop,
@@ -51,35 +54,37 @@ pub struct RunConfig {
     pub beyond: Beyond,
     /// Requests before the measurement begins.
     pub warmup_requests: u64,
-    /// If set, the warm-up continues until the run is steady ([`crate::Steady`]) or this many requests were submitted.
+    /// If set, the warm-up continues until the run is steady ([`crate::Steady`]). This is its largest number of
+    /// requests.
     pub warmup_requests_max: Option<u64>,
-    /// Minimum and maximum amount of writes of a repeated workload. The other limits of the run apply, too.
+    /// Minimum and maximum length of the run of a repeated workload, in drive writes. The other limits of the run also
+    /// apply.
     pub drive_writes: Option<DriveWrites>,
-    /// Largest number of requests, including a warm-up of `warmup_requests`. If the warm-up lasts until the run is
-    /// steady, it may be longer. The limit then increases by the difference.
+    /// Largest number of requests, including a warm-up of `warmup_requests`. If the warm-up becomes longer, because it
+    /// lasts until the run is steady, this limit increases by the difference.
     pub requests_max: Option<u64>,
-    /// Longest time, from the start of the measurement, for which requests are submitted. Requests in flight at the end
-    /// of that time still complete.
+    /// Largest time from the start of the measurement to the last submission. Requests in flight at the end of that
+    /// time still complete.
     pub span_max: Option<Time>,
     /// Interval of the time series, in virtual time.
     pub series_interval: Option<Time>,
-    /// Faults of members of an array. A fault later than the last request happens only while the array is busy.
+    /// Faults of members of an array. After the last request, faults occur only as long as the array is busy.
     pub faults: Vec<Fault>,
     /// Whether to record when members of an array run GC.
     pub gc_timeline: bool,
-    /// Number of threads for the members of an array. They are used only if no member influences which requests another
-    /// member receives. The number does not change results.
+    /// Number of threads that simulate the members of an array. Several threads are used only if the members do not
+    /// influence each other's requests. The number does not change the results.
     pub threads: u32,
     /// Whether to record the history of the run in windows ([`History`]).
     pub history: bool,
-    /// The window in which all operations of the device are recorded, if any.
+    /// Window of the timeline, in which all operations of the device are recorded; `None` for no timeline.
     pub timeline: Option<Window>,
-    /// Largest number of pending requests in an open loop, for requests of up to 8 KiB on average. For larger requests,
-    /// the limit is lower. Pending requests take memory, so a run that exceeds the limit ends with
-    /// [`SimError::Behind`].
+    /// Largest number of pending requests in an open loop, if the mean size of requests is at most 8 KiB. For larger
+    /// requests, the limit is lower. A run that exceeds the limit ends with [`SimError::Behind`], because pending
+    /// requests take memory.
     pub waiting_max: u64,
-    /// Number of requests between two checks of the model's laws ([`SimError::Law`]); the end of the run is always
-    /// checked.
+    /// Number of requests between two checks of the conservation laws ([`SimError::Law`]). With `None`, the laws are
+    /// checked only at the end of the run.
     pub check_requests: Option<u64>,
 }
 
@@ -107,23 +112,24 @@ impl Default for RunConfig {
     }
 }
 
-/// Number of requests ahead of the current one whose map entries are prefetched.
+/// The map entries of a request are prefetched this many requests before the request is submitted.
 const AHEAD: usize = 4;
 
 /// Default of [`RunConfig::waiting_max`]; permits bursts of some million requests.
 const WAITING_MAX: u64 = 8 << 20;
-/// Mean size in bytes of requests up to which [`RunConfig::waiting_max`] of them may be pending. If requests are larger
-/// on average, fewer may be pending, because each needs more flash operations.
+/// Largest mean size of requests, in bytes, at which [`RunConfig::waiting_max`] applies unchanged. If requests are
+/// larger, fewer may be pending, because each needs more flash operations.
 const BYTES_A_WAITING: u128 = 8 << 10;
-/// Maximum number of further completions and events over which the completion rate of an overloaded device is measured.
+/// The completion rate of an overloaded device is measured over at most this many completions. The next constant limits
+/// the number of events.
 const RATE_REQUESTS: usize = 10_000;
 const RATE_STEPS: u32 = 4_000_000;
 
-/// Number of completions that are passed to the sink together.
+/// Number of completions that the sink receives in one call.
 const BATCH: usize = 64;
 
-/// Latest instant that a run may reach: half a day before the end of the clock's range. No single event or request
-/// takes longer than half a day.
+/// Latest instant that a run may reach. It is half a day before the end of the clock's range, because no single event
+/// or request takes longer.
 pub(crate) const CLOCK_MAX: Time = Time::from_s(213 * 86_400);
 
 /// Number of events between two checks of the control after all requests are submitted.
@@ -132,12 +138,12 @@ const LOOK: u32 = 4096;
 /// Receives every measured completion of a run, in order of completion.
 pub type Sink<'a> = dyn FnMut(&[Completion]) -> Result<(), SimError> + 'a;
 
-/// Runs a workload on a device. `sink`, if given, receives the completions; without a sink, they are only counted.
+/// Runs a workload on a device. `sink`, if given, receives the completions. Without a sink, they are only counted.
 ///
 /// # Errors
-/// Fails, without results, if the configuration is wrong, the workload cannot be read or lies beyond the
-/// device, no request reached the device, the clock ends, too many requests wait in an open loop, `sink` fails, or
-/// the model violates one of its laws.
+/// Fails without results in the following cases: the configuration is wrong, the workload cannot be read or lies beyond
+/// the device, no request reached the device, the virtual time exceeds the range of the clock, too many requests are
+/// pending in an open loop, `sink` fails, or the model violates one of its conservation laws.
 pub fn run<S: Drivable>(
     device: &mut Device<S>,
     workload: &mut dyn Workload,
@@ -217,7 +223,7 @@ fn run_measured<S: Drivable>(
     driver.outcome(interrupted)
 }
 
-/// Checks the configuration and returns the number of requests to run, 0 if unknown.
+/// Checks the configuration. Returns the number of requests to run, or 0 if it is unknown.
 fn requests_to_run(workload: &dyn Workload, config: &RunConfig) -> Result<u64, SimError> {
     if let Pacing::Closed { depth: 0 } = config.pacing {
         return Err(SimError::Config("queue depth 0: give 1 or more".into()));
@@ -281,7 +287,7 @@ pub(crate) struct Driver<'a, S: Drivable> {
     start: Time,
     pub(crate) exported_bytes: u64,
     pub(crate) submitted: u64,
-    /// Bytes that the requests of the load have read or written so far; trims and flushes have none.
+    /// Total bytes of the reads and writes submitted so far; trims and flushes are not counted.
     bytes: u128,
     dropped: u64,
     wrapped: u64,
@@ -294,18 +300,18 @@ pub(crate) struct Driver<'a, S: Drivable> {
     /// Placement counts at the start of the measurement; `None` if the device does not write by units.
     placement_before: Option<PlacementReport>,
     books: Books,
-    /// Number of submitted requests at which [`Driver::pause`] ends the run or checks the model's laws.
+    /// Number of submitted requests at which [`Driver::pause`] must be called next.
     pause_at: u64,
-    /// Whether [`Driver::watch`] must run before each request: during the warm-up, for a limited span, or to record the
-    /// history or the timeline.
+    /// Whether [`Driver::watch`] must be called before each request. This is so during the warm-up, with a limited
+    /// span, and if the history or the timeline is recorded.
     watches: bool,
-    /// Whether the run only keeps metrics, so that nothing must be checked before a request.
+    /// Whether the run collects only metrics. Then nothing must be checked before a request.
     only_counts: bool,
 }
 
 impl<S: Drivable> Driver<'_, S> {
-    /// Records the initial values for the laws of the model. Called directly after the counters of the device were
-    /// reset.
+    /// Records the initial values of the conservation laws. Must be called directly after the counters of the device
+    /// are reset.
     fn open_books(&mut self) {
         self.books = Books::open(self.device, self.submitted);
     }
@@ -322,7 +328,8 @@ impl<S: Drivable> Driver<'_, S> {
         self.books.check(self.device, self.submitted, same_drives)
     }
 
-    /// Called at `pause_at`. Returns false if the run ends here; else checks the laws and sets the next `pause_at`.
+    /// Called when `pause_at` requests have been submitted. Returns false if the run ends here. Otherwise checks the
+    /// conservation laws and sets the next `pause_at`.
     #[cold]
     fn pause(&mut self) -> Result<bool, SimError> {
         let max = self.requests_max();
@@ -337,8 +344,8 @@ impl<S: Drivable> Driver<'_, S> {
         Ok(true)
     }
 
-    /// Returns the number of requests that may be submitted before `pause_at` is compared again. Returns 1 while a
-    /// single step may submit several requests or change `pause_at`.
+    /// Returns the number of requests that may be submitted before `pause_at` must be compared again. The number is 1
+    /// if a single step may submit several requests or change `pause_at`.
     fn requests_to_pause(&self, foresees: bool) -> usize {
         match foresees || self.warming {
             true => 1,
@@ -346,7 +353,7 @@ impl<S: Drivable> Driver<'_, S> {
         }
     }
 
-    /// Submits requests until the workload or the run ends. Returns true if the run was stopped.
+    /// Submits requests until the workload or the run ends. Returns true if an observer stopped the run.
     fn submit_all(&mut self, workload: &mut dyn Workload) -> Result<bool, SimError> {
         let mut batch = Vec::new();
         let mut interrupted = false;
@@ -385,7 +392,7 @@ impl<S: Drivable> Driver<'_, S> {
         Ok(interrupted)
     }
 
-    /// Whether a repeated workload has been run long enough after `passes` passes.
+    /// Whether a repeated workload may end after `passes` passes.
     fn passes_suffice(&mut self, passes: u64) -> bool {
         let wanted = self.config.drive_writes;
         if self.warming {
@@ -397,7 +404,7 @@ impl<S: Drivable> Driver<'_, S> {
         self.passes.note(self.device, passes, wanted)
     }
 
-    /// Ends an open loop with an error if the number or the bytes of pending requests exceed the limit.
+    /// Returns an error if an open loop has too many pending requests, by number or by bytes.
     fn check_backlog(&mut self, batch: &[Request]) -> Result<(), SimError> {
         let (Pacing::Open { speed }, Some(last)) = (self.config.pacing, batch.last()) else {
             return Ok(());
@@ -416,8 +423,8 @@ impl<S: Drivable> Driver<'_, S> {
         }
     }
 
-    /// Runs the device without new requests to measure its completion rate, and compares that with the load's arrival
-    /// rate. `last` is the last request submitted.
+    /// Runs the overloaded device without new requests to measure its completion rate. Returns the error that compares
+    /// this rate with the load's arrival rate. `last` is the last request submitted.
     #[cold]
     fn backlog(&mut self, last: &Request, waiting: u64, speed: Speed) -> SimError {
         let below = self.device.outstanding().saturating_sub(RATE_REQUESTS);
@@ -487,7 +494,7 @@ impl<S: Drivable> Driver<'_, S> {
         Time(self.start.0.saturating_add(after.0))
     }
 
-    /// Rejects an instant so late that the events caused at it could exceed the range of the clock.
+    /// Rejects an instant that is too late: events caused at it could exceed the range of the clock.
     #[inline]
     pub(crate) fn check_clock(&self, at: Time) -> Result<(), SimError> {
         if at <= CLOCK_MAX {
@@ -498,7 +505,7 @@ impl<S: Drivable> Driver<'_, S> {
         })
     }
 
-    /// Submits one request at its due time. Returns false if that time is after the end of the span.
+    /// Submits one request at its due time. Returns false if that time is after the end of the limited span.
     #[inline(always)]
     fn one(&mut self, request: &Request) -> Result<bool, SimError> {
         let end = request.offset.saturating_add(request.bytes);
@@ -508,7 +515,7 @@ impl<S: Drivable> Driver<'_, S> {
         }
     }
 
-    /// Treats a request that reaches beyond the device as [`Beyond`] specifies, and submits it unless it is dropped.
+    /// Handles a request that reaches beyond the device as [`Beyond`] specifies. Submits it unless it is dropped.
     #[cold]
     fn one_beyond(&mut self, mut request: Request) -> Result<bool, SimError> {
         match self.bring_inside(&mut request)? {
@@ -596,7 +603,7 @@ impl<S: Drivable> Driver<'_, S> {
         self.device.now()
     }
 
-    /// Runs until fewer than `depth` requests are in flight. Executes faults and records the timeline meanwhile.
+    /// Runs until fewer than `depth` requests are in flight. Meanwhile, executes faults and records the timeline.
     /// Returns the current time.
     fn let_finish(&mut self, depth: usize) -> Time {
         if self.timeline.is_none() && self.agenda.next() == Time::NEVER {
@@ -614,8 +621,9 @@ impl<S: Drivable> Driver<'_, S> {
         now
     }
 
-    /// Samples the history, and ends the warm-up if it is over, before a request that arrives at `at`. Returns the
-    /// request's arrival time, which is later after a warm-up; `None` if it is after the end of the span.
+    /// Called before a request that arrives at `at`. Samples the history, and ends the warm-up if it is over. Returns
+    /// the arrival time of the request, which the end of a warm-up delays. Returns `None` if this time is after the end
+    /// of the limited span.
     #[inline(never)]
     fn watch(&mut self, request: &Request, at: Time) -> Option<Time> {
         if let Some(history) = &mut self.history {
@@ -651,8 +659,8 @@ impl<S: Drivable> Driver<'_, S> {
         self.submitted == self.warmup.look_at && self.warmup.is_over(self.device)
     }
 
-    /// Completes the warm-up's requests, resets all metrics, and starts the measurement. An open loop pauses meanwhile.
-    /// Returns the new arrival time of the next request.
+    /// Completes the requests of the warm-up, resets all metrics, and starts the measurement. In an open loop, all
+    /// later requests are postponed by the time that this takes. Returns the new arrival time of the next request.
     pub(crate) fn begin_measuring(&mut self, at: Time) -> Time {
         self.warming = false;
         while self.device.step() {}
@@ -722,7 +730,8 @@ impl<S: Drivable> Driver<'_, S> {
         self.act_or_step()
     }
 
-    /// Executes the next fault, or opens the timeline if due and executes the next event of the device.
+    /// Executes the next fault if it is due before the next event. Otherwise opens the timeline if due, and executes
+    /// the next event of the device.
     #[cold]
     fn act_or_step(&mut self) -> bool {
         let Some(event) = self.device.next_event() else {
@@ -742,8 +751,8 @@ impl<S: Drivable> Driver<'_, S> {
         is_one
     }
 
-    /// Completes all requests in flight and any rebuild. A stop ends the rebuild, but the requests still complete.
-    /// Returns true if the run was stopped.
+    /// Runs until all requests in flight and any rebuild have completed. If the run is stopped, only the requests are
+    /// completed. Returns true if an observer stopped the run.
     fn finish(&mut self) -> Result<bool, SimError> {
         let mut steps = 0;
         while self.step() {
@@ -802,7 +811,8 @@ impl<S: Drivable> Driver<'_, S> {
         Ok(())
     }
 
-    /// Applies [`Beyond`] to a request that reaches beyond the device. Returns false if the request is dropped.
+    /// Changes a request that reaches beyond the device as [`Beyond`] specifies. Returns false if the request is
+    /// dropped.
     #[cold]
     fn bring_inside(&mut self, request: &mut Request) -> Result<bool, SimError> {
         match self.config.beyond {

@@ -1,4 +1,4 @@
-//! The speed of a replay as an exact decimal number.
+//! The speed of a replay relative to the recording, as an exact decimal number.
 
 use std::fmt;
 
@@ -6,8 +6,8 @@ use flashtwin::Time;
 
 use crate::SimError;
 
-/// Factor by which an open loop submits requests faster than recorded. Stored as a decimal number without rounding,
-/// so that request times are the same on every machine.
+/// Factor by which an open loop submits requests faster than they were recorded. It is stored as a decimal number
+/// without rounding, so that request times are the same on every machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Speed {
     /// The number is `digits` / 10^`decimals`.
@@ -32,12 +32,13 @@ impl Speed {
         self.digits as f64 / 10f64.powi(self.decimals as i32)
     }
 
-    /// Returns the time that a replay takes for a recorded span of length `recorded`, rounded down to a picosecond.
+    /// Returns the time that the replay of a recorded span takes: `recorded` divided by the speed, rounded down to a
+    /// picosecond.
     #[inline]
     pub fn replayed(&self, recorded: Time) -> Time {
         let scaled = |factor: u64| u128::from(recorded.0) * u128::from(factor);
         let part = scaled(self.rest);
-        // Most spans are short enough for 64-bit division, which is faster.
+        // Most products fit into 64 bits, where division is faster.
         let part = match u64::try_from(part) {
             Ok(part) => u128::from(part / self.digits),
             Err(_) => part / u128::from(self.digits),
@@ -50,7 +51,8 @@ impl Speed {
 impl TryFrom<f64> for Speed {
     type Error = SimError;
 
-    /// Converts a number exactly as its decimal text reads: 0.1 becomes one tenth, not the nearest binary fraction.
+    /// Converts the number that the decimal text of `number` denotes: 0.1 becomes exactly one tenth, not the nearest
+    /// binary fraction.
     fn try_from(number: f64) -> Result<Speed, SimError> {
         if !(1e-18..=1e18).contains(&number) {
             return Err(SimError::Config(format!(

@@ -1,4 +1,4 @@
-//! Operations that the driver needs on any device, an SSD or an array: precondition, save, describe.
+//! Interface between the driver and the devices that it runs, SSDs and arrays: precondition, save, describe, log.
 
 use std::io::{self, Read, Write};
 
@@ -16,7 +16,7 @@ use crate::Threads;
 pub struct Described<'a> {
     /// Name of the device.
     pub name: &'a str,
-    /// Back end of the device's flash: `msr`, `modern`, or `mixed`.
+    /// Back end of the device: `msr`, `modern`, or `mixed` if the members of an array differ.
     pub backend: &'static str,
     /// Buffer of the device, if it has one.
     pub buffer: Option<&'a Buffer>,
@@ -28,7 +28,8 @@ pub struct Described<'a> {
     pub members: Vec<&'a DeviceSpec>,
 }
 
-/// A log of the device: of its own flash and buffer, of a member, or of the array.
+/// Part of a device's log: entries of the flash or of the buffer, of a single drive or of a member, or entries of the
+/// array itself.
 #[derive(Clone, Debug)]
 pub enum Logged {
     /// Events of the flash.
@@ -39,7 +40,7 @@ pub enum Logged {
     Array(Vec<ArrayEvent>),
 }
 
-/// A back end that the driver can precondition, save and describe.
+/// Operations on a back end that the driver needs to precondition, save and describe a device.
 pub trait Drivable: Backend + Sized {
     /// Returns the description of the device.
     fn describe(device: &Device<Self>) -> Described<'_>;
@@ -65,10 +66,11 @@ pub trait Drivable: Backend + Sized {
     fn load_state(device: &mut Device<Self>, input: &mut dyn Read) -> Result<(), StateError>;
     /// Starts or stops all logs.
     fn set_logs(device: &mut Device<Self>, on: bool);
-    /// Passes the log entries since the last call to `take`. The entries of an array itself precede those of its
+    /// Calls `take` with the log entries since the last call. The entries of an array itself precede those of its
     /// members.
     fn take_logs(device: &mut Device<Self>, take: &mut dyn FnMut(Logged));
-    /// Visits the drives: the only drive, or the members of an array in order, with their numbers.
+    /// Visits each drive: the only drive, or the members of an array in order. `visit` also receives the member's
+    /// number.
     fn each_drive(device: &Device<Self>, visit: &mut dyn FnMut(Option<usize>, &Ssd));
     /// Returns the tables and rules of a device that writes by units; `None` for other devices.
     fn placement(_device: &mut Device<Self>) -> Option<&mut Placed> {
@@ -78,8 +80,8 @@ pub trait Drivable: Backend + Sized {
     fn array(_device: &Device<Self>) -> Option<&Array> {
         None
     }
-    /// Simulates the members' parts of the given requests in advance ([`Array::run_ahead`]). Returns false if that is
-    /// not possible.
+    /// Simulates the members' parts of the next requests before the requests are submitted ([`Array::run_ahead`]).
+    /// Returns false if that is not possible.
     fn run_ahead(
         _device: &mut Device<Self>,
         _requests: &[Request],
@@ -88,7 +90,8 @@ pub trait Drivable: Backend + Sized {
     ) -> bool {
         false
     }
-    /// Ends the simulation in advance, because the next request was not passed to [`Drivable::run_ahead`].
+    /// Ends the simulation of requests before their submission. Called if the next request was not passed to
+    /// [`Drivable::run_ahead`].
     fn resume_serial(_device: &mut Device<Self>) {}
     /// Returns the device as an array, if it is one.
     fn array_mut(_device: &mut Device<Self>) -> Option<&mut Array> {
@@ -165,7 +168,7 @@ impl Drivable for Flash {
     }
 }
 
-/// Returns the back end of an array's members, `mixed` if they differ.
+/// Returns the back end of an array's members, or `mixed` if they differ.
 fn array_backend(spec: &ArraySpec) -> &'static str {
     let first = backend(&spec.members[0]);
     match spec.members.iter().all(|member| backend(member) == first) {

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use flashtwin::{Executor, Task};
 
-/// Largest number of threads that run tasks, including the caller's thread.
+/// Largest number of threads that run tasks. The thread of the caller is one of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Threads(pub usize);
 

@@ -1,8 +1,9 @@
-//! Runs without time: a load is written to a device that writes by units, without the timing of the
-//! flash. Such runs are fast enough to measure write amplification at the full size of a device.
+//! Runs without time: a load is written to a device that writes by units, and the timing of the flash is not simulated.
+//! Such runs are fast enough to measure write amplification at the full size of a device.
 //!
-//! The device is filled. Then the load is written until write amplification is level, and after that for a given number
-//! of device capacities. Reads are skipped. A write counts all pages that it touches, even in part.
+//! First the device is filled. Then the load is written until write amplification is level. Then the load is written
+//! for a given multiple of the device's capacity, which is measured. Reads are skipped. A write counts all pages that
+//! it touches, even those that it touches only in part.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,30 +15,30 @@ use flashtwin_workload::{Workload, WorkloadError};
 
 use crate::control::Control;
 
-/// Largest amount of writes in the warm-up, in capacities of the device. The warm-up then ends even if write
-/// amplification is not level.
+/// Longest warm-up, in writes of the device's capacity. At this length, the warm-up ends even if write amplification is
+/// not level.
 pub const WARM_MOST: u32 = 20;
-/// Write amplification is level if its mean over two capacities differs by less than this fraction from the mean over
-/// the two capacities before. A comparison of single capacities would not suffice: their difference may be small by
-/// chance while write amplification still rises.
+/// Write amplification is level if its means over the last two capacities and over the two capacities before them
+/// differ by less than this fraction. A comparison of single capacities would not suffice: their difference may be
+/// small by chance while write amplification still rises.
 const LEVEL: f64 = 0.01;
-/// Number of requests ahead of the current one whose table entries are prefetched.
+/// The table entries of a request are prefetched this many requests before the request is executed.
 const AHEAD: usize = 16;
-/// Number of consecutive requests without a write after which a load counts as ended. An endless load may consist of
-/// reads only.
+/// A load counts as ended after this number of consecutive requests without a write. An endless load may consist only
+/// of reads.
 const IDLE_REQUESTS_MAX: u64 = 1 << 26;
-/// Largest number of written pages that are read in advance for schemes that need the future of a page. With this
-/// number, the pages take about 5 GB of memory.
+/// Largest number of written pages that are read in advance, for schemes that need to know when a page is written next.
+/// At this number, the requests take about 5 GB of memory.
 const AHEAD_PAGES_MAX: u64 = 1 << 27;
 
 /// Writes before the measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Warm {
-    /// The load is written in whole capacities of the device until write amplification is level, for at most
-    /// [`WARM_MOST`] capacities. Level means that the mean over two capacities differs by less than 1 % from the mean
-    /// over the two before.
+    /// The load is written in steps of the device's capacity until write amplification is level, for at most
+    /// [`WARM_MOST`] steps. It is level if the means over the last two steps and over the two steps before them differ
+    /// by less than 1 %.
     UntilLevel,
-    /// The load is written for a fixed multiple of the device's capacity.
+    /// The load is written until a fixed multiple of the device's capacity has been written.
     Capacities(f64),
 }
 
@@ -48,15 +49,15 @@ pub struct UntimedPlan {
     pub page_bytes: u32,
     /// Writes before the measurement.
     pub warm: Warm,
-    /// Measured writes, in capacities of the device. A load that ends earlier is measured to its end.
+    /// Length of the measurement, in writes of the device's capacity. A load that ends earlier is measured to its end.
     pub capacities: f64,
-    /// Number of reports per capacity, for curves over time.
+    /// Number of reports per capacity written. More reports give finer curves over time.
     pub points: u32,
 }
 
 impl UntimedPlan {
-    /// Returns the largest number of pages that the host writes in a run, including the fill, if the device has `pages`
-    /// pages.
+    /// Returns the largest number of pages that the host writes in a run on a device of `pages` pages, including the
+    /// fill.
     fn pages_most(&self, pages: u64) -> u64 {
         let warm = match self.warm {
             Warm::UntilLevel => f64::from(WARM_MOST),
@@ -66,17 +67,16 @@ impl UntimedPlan {
     }
 }
 
-/// The reports of a run. The counts of each report start at the creation of the device.
+/// The reports of a run. Each report has the counts since the device was created.
 #[derive(Clone, Debug)]
 pub struct Untimed {
-    /// Writes after the fill and before the measurement, in capacities of the device.
+    /// Length of the warm-up (the writes after the fill), in writes of the device's capacity.
     pub warm: f64,
-    /// Whether write amplification was level before the measurement; `None` if a fixed number of
-    /// capacities was requested.
+    /// Whether write amplification was level at the end of the warm-up; `None` if the warm-up had a fixed length.
     pub level: Option<bool>,
     /// Measured writes, in capacities of the device.
     pub capacities: f64,
-    /// Reports in order. The first is from the end of the fill.
+    /// Reports in order of time. The first is that at the end of the fill.
     pub series: Vec<PlacementReport>,
     /// The report at the beginning of the measurement.
     pub before: PlacementReport,
@@ -102,10 +102,10 @@ pub enum UntimedError {
     },
     /// The load ended before the measurement began.
     TooShort {
-        /// Writes of the load, in capacities of the device.
+        /// Length of the load, in writes of the device's capacity.
         capacities: f64,
     },
-    /// The scheme needs the future of more pages than may be read in advance.
+    /// The scheme needs to know the next writes of more pages than may be read in advance.
     TooLong {
         /// Number of pages that the load would write.
         pages: u64,
@@ -260,8 +260,8 @@ impl Run<'_> {
         self.device.report()
     }
 
-    /// Runs the warm-up. Returns the capacities written and whether write amplification is level; `None` if the warm-up
-    /// has a fixed length.
+    /// Runs the warm-up. Returns its length in capacities, and whether write amplification is level. The latter is
+    /// `None` if the warm-up has a fixed length.
     fn warm(&mut self) -> Result<(f64, Option<bool>), UntimedError> {
         if let Warm::Capacities(n) = self.plan.warm {
             return Ok((self.write(n)?, None));
@@ -276,8 +276,8 @@ impl Run<'_> {
                 return Err(UntimedError::TooShort { capacities: warm });
             }
             let after = self.report();
-            // A capacity of writes counts only if at least half of the device's number of units were erased during
-            // these writes. Before that, much of the flash has never been written, and write amplification is too low.
+            // This capacity of writes counts only if the erases during the writes are at least half of the device's
+            // units. Before that, much of the flash has never been written, and write amplification is too low.
             let collects = after.erases - before.erases >= self.units() / 2;
             match after.write_amplification(&before).filter(|_| collects) {
                 Some(now) => recent.push(now),
@@ -290,8 +290,8 @@ impl Run<'_> {
         Ok((warm, Some(false)))
     }
 
-    /// Writes `capacities` times the device's capacity. Returns the multiple that was written, which is smaller if the
-    /// load ends.
+    /// Writes a multiple of the device's capacity. Returns the multiple that was written, which is smaller than
+    /// `capacities` if the load ends.
     fn write(&mut self, capacities: f64) -> Result<f64, UntimedError> {
         let capacity = f64::from(self.device.setup().logical_pages);
         let points = (capacities * f64::from(self.plan.points)).round().max(1.0);
@@ -312,7 +312,7 @@ impl Run<'_> {
     }
 }
 
-/// Whether the sums of the last two values and of the two values before them differ by less than [`LEVEL`].
+/// Whether the sum of the last two values and the sum of the two values before them differ by less than [`LEVEL`].
 fn is_level(values: &[f64]) -> bool {
     let Some(&[a, b, c, d]) = values.last_chunk() else {
         return false;
@@ -336,14 +336,15 @@ fn check_range(request: &Request, device_bytes: u64) -> Result<(), UntimedError>
     }
 }
 
-/// The requests of a load. For schemes that need the future, the struct also has the next write of each page.
+/// The requests of a load. For schemes that need to know the future, also the time of the next write of each page.
 struct Feed<'a> {
     load: &'a mut dyn Workload,
     page_bytes: u64,
     batch: Vec<Request>,
     at: usize,
-    /// Only for schemes that need the future, where the load is one batch. For each page that the requests write, in
-    /// order, this is the time of the next write or trim of the page, on the host clock.
+    /// Empty unless the scheme needs to know the future. Otherwise, `batch` is the whole load. For each page in the
+    /// order of the writes, this list has the time of the page's next write or trim, on the host clock (pages written
+    /// so far).
     next: Vec<u64>,
     next_at: usize,
 }
@@ -375,7 +376,8 @@ impl<'a> Feed<'a> {
         (first as u32, end.saturating_sub(first) as u32)
     }
 
-    /// Writes until the host has written `pages` further pages or the load ends. Returns whether more requests follow.
+    /// Submits requests until the host has written `pages` further pages or the load ends. Returns whether more
+    /// requests follow.
     fn write(
         &mut self,
         device: &mut Placed,
@@ -435,8 +437,8 @@ impl<'a> Feed<'a> {
         Ok(true)
     }
 
-    /// Reads the load in advance until it has written `pages` pages. For each page written, determines the time of its
-    /// next write or trim. `first` is the host clock at the first page written.
+    /// Reads the part of the load in advance that writes the next `pages` pages. For each of these pages, determines
+    /// the time of its next write or trim. `first` is the host clock at the first of them.
     fn look_ahead(
         &mut self,
         pages: u64,
@@ -500,7 +502,7 @@ mod tests {
         Setup::of_words(&words).unwrap()
     }
 
-    /// A load of writes and trims that touch one to three pages, some of them in part.
+    /// A load of writes and trims. Each touches one to three pages, some of them in part.
     struct Mixed(Vec<Request>);
 
     impl Workload for Mixed {
@@ -530,7 +532,8 @@ mod tests {
         (0..6_000).map(request).collect()
     }
 
-    /// A scheme that records for each page written the times of this write and of the page's next write.
+    /// A scheme that records the page, the time of the write and the time of the page's next write, for each page
+    /// written.
     #[derive(Clone)]
     struct Notes(Arc<Mutex<Vec<(u32, u64, u64)>>>);
 
@@ -586,7 +589,8 @@ mod tests {
             let control = Control::default();
             run_untimed(&mut device, fill.as_mut(), &mut load, &plan(), &control).unwrap();
             let noted: Vec<_> = notes.0.lock().unwrap().split_off(480);
-            // Each write or trim of a page, with its time on the host clock, computed from the requests alone.
+            // Each write or trim of a page, with its time on the host clock. The list is computed from the requests
+            // alone.
             let mut deaths: Vec<(u32, u64)> = Vec::new();
             let mut clock = 480;
             for request in &all {
@@ -611,7 +615,7 @@ mod tests {
             for (at, &(lpn, written, next)) in noted.iter().enumerate() {
                 let later = |&&(page, clock): &&(u32, u64)| page == lpn && clock > written;
                 let expected = deaths.iter().find(later).map_or(NEVER, |&(_, clock)| clock);
-                // The load is read in advance up to a limit. Beyond it, the next write of a page may be unknown.
+                // The load is read in advance only up to a limit. A next write beyond the limit may be unknown.
                 if expected <= known_until || next != NEVER {
                     assert_eq!(next, expected, "seed {seed}: page {lpn}, write {at}");
                 }

@@ -1,19 +1,20 @@
-//! The warm-up: the measurement begins after a number of requests, or once the run is steady.
+//! The warm-up: the requests before the measurement. The measurement begins after a fixed number of requests, or once
+//! the run is steady.
 //!
 //! The criterion is applied after `warmup_requests` = N requests. While it is not met, it is applied again after 2 N, 4
-//! N and so on, up to `warmup_requests_max`. Because these steps are coarse, the measurement of a load begins at the
-//! same request under most policies. For the criterion, the last half of the run so far is divided into five parts. The
-//! run is steady if all of these hold:
+//! N and so on, up to `warmup_requests_max`. With these coarse steps, the measurement of a load begins at the same
+//! request under most policies. The second half of the run so far is divided into five parts. The run is steady if all
+//! of these conditions hold:
 //!
-//! - The buffer was replaced completely before that half, or all accesses in the half hit.
-//! - If pages were programmed in that half, blocks were erased in it. Before the first collections, write amplification
-//!   is 1, which does not last.
+//! - As many pages as the buffer holds were evicted before the second half, or all accesses in the second half hit.
+//! - If pages were programmed in the second half, blocks were erased in it. Before the first collections, write
+//!   amplification is 1, which does not last.
 //! - At least nine requests completed for every ten that arrived.
 //! - The hit ratio and the pages programmed per accessed page are level. Five values are level if they differ by at
 //!   most 20 % of their mean and their regression line rises or falls by at most 10 % of it, as in SNIA's performance
 //!   test specification. They are also level if they differ by at most [`NEGLIGIBLE`].
-//! - The mean response time is level, or neither rises from each part to the next nor falls from each part to the next.
-//!   Bursts make the response time vary without end, whereas a slow trend makes it rise or fall in every part.
+//! - The mean response time is level, or it neither rises in every part nor falls in every part. Bursts make the
+//!   response time vary without end. A slow trend makes it rise or fall in every part.
 
 use flashtwin::{Cause, Device};
 
@@ -21,20 +22,20 @@ use crate::outcome::Steady;
 use crate::run::RunConfig;
 use crate::{Drivable, SimError};
 
-/// Number of parts of the last half of the run; the criterion compares the parts.
+/// Number of parts of the second half of the run, which the criterion compares.
 const PARTS: usize = 5;
-/// Number of samples before the first examination, chosen so that each part of the last half has a whole number of
-/// samples.
+/// Number of samples before the criterion is first applied. With this number, each part of the second half has a whole
+/// number of samples.
 const SAMPLES: u64 = 2 * PARTS as u64;
-/// Largest difference between parts of the run, in the hit ratio or in the pages programmed per accessed page, that
-/// always counts as level.
+/// Values of the parts that differ by at most this much are always level. Applies to the hit ratio and to the pages
+/// programmed per accessed page.
 const NEGLIGIBLE: f64 = 0.02;
 
 /// The warm-up of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Warmup {
-    /// Number of requests after which the run is examined next: the end of the warm-up, or a sample
-    /// for the criterion.
+    /// Number of requests after which [`Warmup::is_over`] must be called next: at the end of the warm-up, or for a
+    /// sample of the criterion.
     pub look_at: u64,
     criterion: Option<Box<Criterion>>,
 }
@@ -97,8 +98,8 @@ impl Warmup {
                  {SAMPLES} or more and a maximum that is not smaller"
             )));
         }
-        // The warm-up must leave as many requests to measure as a warm-up of `warmup_requests` would leave. If there is
-        // no `requests_max`, it must leave half of the workload.
+        // The warm-up must leave as many requests for the measurement as if it had `warmup_requests` requests. Without
+        // `requests_max`, it must leave half of the workload.
         let measured = |all: u64| match config.requests_max {
             Some(max) => max.min(all).saturating_sub(first),
             None => all / 2,
@@ -117,8 +118,8 @@ impl Warmup {
         })
     }
 
-    /// Returns the number of requests by which the warm-up is longer than `warmup_requests`; `u64::MAX` while its end
-    /// is open.
+    /// Returns the number of requests by which the warm-up is longer than `warmup_requests`; `u64::MAX` while the end
+    /// of the warm-up is unknown.
     pub fn extension(&self) -> u64 {
         match self.criterion.as_deref() {
             None => 0,
@@ -129,14 +130,14 @@ impl Warmup {
     }
 
     /// Returns the number of requests of the whole run, including the extension of the warm-up. `requests_max` is the
-    /// limit of the run without the extension.
+    /// limit without the extension.
     pub fn total(&self, requests_max: Option<u64>) -> Option<u64> {
         let known = self.criterion.as_deref()?.known;
         let longer = requests_max?.saturating_add(self.extension());
         Some(known.map_or(longer, |known| known.min(longer)))
     }
 
-    /// Returns whether the warm-up ends now, after `look_at` requests. If it does not, sets the next `look_at`.
+    /// Called after `look_at` requests. Returns whether the warm-up ends now. If it does not, sets the next `look_at`.
     #[cold]
     pub fn is_over<S: Drivable>(&mut self, device: &Device<S>) -> bool {
         let Some(criterion) = self.criterion.as_deref_mut() else {
@@ -162,14 +163,14 @@ impl Warmup {
         false
     }
 
-    /// Returns the end of the warm-up; `None` without a criterion.
+    /// Returns the end of the warm-up; `None` if the warm-up has a fixed length.
     pub fn into_outcome(self) -> Option<Steady> {
         self.criterion.and_then(|criterion| criterion.outcome)
     }
 }
 
-/// Returns a description of the first measure that is not steady in the last half of the samples; `None` if all are
-/// steady. The buffer has `buffer_pages` pages.
+/// Returns a description of the first measure that is not steady in the second half of the samples; `None` if all are
+/// steady. `buffer_pages` is the size of the buffer.
 fn missed(samples: &[Sample], buffer_pages: u64) -> Option<&'static str> {
     let half = samples.len() / 2;
     let start = samples[half];
@@ -219,8 +220,8 @@ fn ratio(a: f64, b: u64) -> f64 {
     a / b as f64
 }
 
-/// Whether a measure meets SNIA's criterion of a steady state: its range is within 20 % of the mean, and its slope over
-/// all parts within 10 %. A range of at most `negligible` also meets it.
+/// Whether a measure meets SNIA's criterion of a steady state: its values differ by at most 20 % of the mean, and its
+/// regression line rises or falls by at most 10 % of the mean. Values that differ by at most `negligible` also meet it.
 fn is_level(parts: &[f64; PARTS], negligible: f64) -> bool {
     let mean = parts.iter().sum::<f64>() / PARTS as f64;
     let least = parts.iter().copied().fold(f64::INFINITY, f64::min);
@@ -237,7 +238,7 @@ fn is_level(parts: &[f64; PARTS], negligible: f64) -> bool {
 mod tests {
     use super::*;
 
-    /// Creates samples of a run whose mean response times in the parts of the last half are `parts`.
+    /// Creates samples of a run. `parts` are the mean response times in the five parts of its second half.
     fn with_response(parts: [u64; PARTS]) -> Vec<Sample> {
         let mut samples = vec![Sample::default()];
         for i in 0..SAMPLES as usize {

@@ -1,4 +1,4 @@
-//! Cases that the fuzzer found, in the form in which it prints them.
+//! Test cases that the fuzzer found. Each is a call of `try_case`, as the fuzzer prints it.
 
 use crate::common::case::{try_case, Fill, Shown};
 use flashtwin::Op::{self, *};

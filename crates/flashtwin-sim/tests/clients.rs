@@ -1,5 +1,5 @@
-//! Several clients at once: their rates, their limits of requests in flight, and clients that are late for the arrival
-//! times of their load.
+//! Tests of several clients at once: their request rates, their limits on requests in flight, and clients that fall
+//! behind the arrival times of their loads.
 
 use flashtwin::{DeviceSpec, Ssd, Time};
 use flashtwin_sim::{run_clients, Client, ClientsOutcome, ClientsPlan, Control, SimError};

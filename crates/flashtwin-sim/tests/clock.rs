@@ -37,7 +37,7 @@ fn run_on(
     run(ssd, workload, config, &Control::default(), None)
 }
 
-/// Returns the number of the request for which the error reports that it would be too late.
+/// Returns the number of the request that, according to the error, is beyond the end of the clock.
 fn late<T>(result: Result<T, SimError>) -> u64 {
     match result.map(|_| ()) {
         Err(SimError::Clock { request }) => request,
@@ -45,7 +45,7 @@ fn late<T>(result: Result<T, SimError>) -> u64 {
     }
 }
 
-/// Replays ten requests, recorded at intervals of one second, at a speed at which the intervals take `days` days.
+/// Replays ten requests that were recorded one second apart. The replay stretches each interval to `days` days.
 fn apart(ssd: &mut Ssd, days: f64, config: RunConfig) -> Result<Outcome, SimError> {
     let mut requests = load(
         "uniform:write=0,arrival=constant,rate=1/s,requests=10",
@@ -61,7 +61,7 @@ fn apart(ssd: &mut Ssd, days: f64, config: RunConfig) -> Result<Outcome, SimErro
 
 #[test]
 fn a_request_after_the_end_of_the_clock_is_an_error() {
-    // The third request would arrive at day 220. If it were accepted, later requests would overflow the clock.
+    // The third request would arrive on day 220, after the end of the clock on day 213.
     assert_eq!(late(apart(&mut slow(), 110.0, RunConfig::default())), 2);
     assert_eq!(late(apart(&mut slow(), 1e9, RunConfig::default())), 1);
     let ends_before = RunConfig {
@@ -79,7 +79,7 @@ fn a_request_after_the_end_of_the_clock_is_an_error() {
 
 #[test]
 fn closed_loops_and_remaining_requests_stop_at_the_end_of_the_clock() {
-    // Ten requests have nine intervals, so the run ends one hour before the end of the range.
+    // Nine intervals separate the ten requests. The last request arrives one hour before day 213, the end of the clock.
     let mut ssd = slow();
     let days = (213.0 - 1.0 / 24.0) / 9.0;
     assert!(apart(&mut ssd, days, RunConfig::default()).is_ok());
@@ -93,7 +93,7 @@ fn closed_loops_and_remaining_requests_stop_at_the_end_of_the_clock() {
     let reached = late(run_on(&mut ssd, &mut *endless, &closed));
     assert!((2_000..3_000).contains(&reached), "{reached}");
 
-    // All requests arrive at once, and more than the device can complete before the end of the clock.
+    // All 5000 requests arrive at once. The device cannot complete them all before the end of the clock.
     let mut burst = load(
         "uniform:write=0,arrival=constant,rate=1M/s,requests=5000",
         &backlogged,

@@ -1,4 +1,4 @@
-//! Requests that a device refuses or fails are counted separately and affect no other figure.
+//! Tests that refused and failed requests are counted separately and affect no other figure.
 
 use crate::common::{assert_near, device, load, run_all};
 use flashtwin::{Op, Ssd, Status};

@@ -104,14 +104,14 @@ fn results_separate_a_failure_from_a_rebuild() {
         let in_phases: u64 = a.phases.iter().map(|p| p.all.requests).sum();
         assert_eq!(in_phases, s.all.requests);
         for phase in a.phases.iter().take(3) {
-            // In an open loop, as many requests complete in a phase as arrive in it.
+            // In an open loop, about as many requests complete in a phase as arrive in it.
             let arrived = 1500.0 * (phase.until_s - phase.from_s);
             let ratio = phase.all.requests as f64 / arrived;
             let open = config.pacing == RunConfig::default().pacing;
             assert!(!open || (0.88..1.12).contains(&ratio), "{phase:?}");
         }
         assert!(a.phases[1].pages_recovered > 0 && a.phases[3].pages_recovered == 0);
-        // A read of a missing page reads three other pages.
+        // To read a page of the missing member, the array reads three other pages.
         let reads: Vec<f64> = a.phases.iter().map(|p| p.read_amplification).collect();
         assert!(reads[1] > reads[0] && reads[2] > reads[1], "{reads:?}");
         assert!(a.phases[2].read.p99_us > a.phases[0].read.p99_us);
@@ -128,7 +128,7 @@ fn results_separate_a_failure_from_a_rebuild() {
     }
 }
 
-/// Faults planned for a time after the end of the run change nothing. The results list them.
+/// Faults planned for a time after the end of the run change nothing. The results mention them in a warning.
 #[test]
 fn a_fault_after_the_end_is_left_out() {
     for pacing in [RunConfig::default().pacing, Pacing::Closed { depth: 4 }] {
@@ -245,7 +245,8 @@ fn a_long_rebuild_ends_with_the_run_or_is_stopped() {
     assert_eq!(device.outstanding(), 0);
 }
 
-/// If the caller takes no completions, they are not stored; all other results are equal.
+/// Completions that the caller does not take are counted, but not stored. All results are the same as for a caller that
+/// takes them.
 #[test]
 fn completions_that_are_not_taken_are_counted() {
     let with_faults = config(&[fault(Fail, 3, 10), fault(Replace, 3, 20)]);

@@ -1,6 +1,6 @@
-//! Forged states: saved states in which one number is changed and the checksum is corrected. Each is either rejected
-//! with a message or loaded. A device that loads one is consistent, executes requests and reports, within bounded
-//! memory.
+//! Forged states: saved states in which one number, or two adjacent ones, are changed and the checksum is corrected. A
+//! forged state must be either rejected with a message or loaded. A device that loads a forged state must remain
+//! consistent, execute requests and report its results, all within bounded memory.
 
 use std::path::{Path, PathBuf};
 
@@ -217,8 +217,8 @@ fn forged_states_are_refused_or_sound() {
     assert!(grown < 1 << 30, "{grown} bytes of memory");
 }
 
-/// Without a limit, the report of wear would allocate one entry for each value up to the largest erase count, however
-/// large.
+/// The report of wear allocates one entry for each possible erase count up to the largest one. A forged state with an
+/// enormous erase count must therefore be rejected.
 #[test]
 fn an_erase_count_beyond_the_life_of_flash_is_refused_by_name() {
     let mut ssd = ssd("demo", &MSR, &[]);

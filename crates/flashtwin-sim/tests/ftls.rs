@@ -1,5 +1,6 @@
-//! Translation layers of chips in a device with queues. The flash operations equal those of the layer without a device,
-//! and take the required time. The number of pages is conserved at any fill level.
+//! The translation layers that work on one chip each, in a device with queues. The device must execute the same flash
+//! operations as a layer without a device, and take the time that they need. The number of pages must be conserved at
+//! any fill level.
 
 use crate::common::{device, load, run_all};
 use flashtwin::ftl::chip::trace::Cost;
@@ -46,7 +47,8 @@ fn pass(ssd: &mut Ssd, op: Op, page: u64) -> Option<Completion> {
     ssd.completions().pop()
 }
 
-/// Returns the number of programs that the erases and the change in the number of erased pages imply.
+/// Returns the number of programs that must have occurred: the pages that erases freed, minus the increase in the
+/// number of erased pages.
 fn explained(ssd: &Ssd, erased_before: u64) -> i64 {
     let report = ssd.flash_report();
     let n = u64::from(ssd.spec().geometry.pages_per_block);
@@ -108,8 +110,8 @@ fn pages_are_conserved_at_any_fill() {
     }
 }
 
-/// Returns the time that operations take on a chip with a channel of its own: first for host operations, then for those
-/// that count as GC.
+/// Returns the time that operations take on a chip with a channel of its own, as two sums: operations for the host, and
+/// operations that count as GC.
 fn durations(spec: &DeviceSpec, ops: &[flashtwin::ftl::chip::FlashOp]) -> (Time, Time) {
     let (t, transfer) = (&spec.timing, spec.page_transfer());
     let mut sums = (Time::ZERO, Time::ZERO);
@@ -130,7 +132,7 @@ fn durations(spec: &DeviceSpec, ops: &[flashtwin::ftl::chip::FlashOp]) -> (Time,
 }
 
 /// With one chip and one request at a time, the device executes exactly the operations that the translation layer
-/// returns, and takes their time.
+/// returns. It takes the time that these operations need.
 #[test]
 fn a_device_performs_the_operations_of_its_translation_layer() {
     for seed in flashtwin::seeds(3) {
@@ -155,7 +157,8 @@ fn a_device_performs_the_operations_of_its_translation_layer() {
                 let (mut total, mut gc_time) = (Cost::default(), Time::ZERO);
                 let mut ops = Vec::new();
                 for i in 0..6000 {
-                    // Sequential runs of pages between single pages, so that the layer also switches logs.
+                    // Sequential runs of pages alternate with random pages, so that switch merges occur, too: a log
+                    // block that was written in order becomes the data block.
                     let page = match i / 100 % 3 {
                         0 => i % 100,
                         _ => rng.below(u64::from(setup.logical_pages)),
@@ -235,7 +238,8 @@ fn waiting_for_a_merge_counts_as_gc() {
         fua: false,
         ..Request::default()
     };
-    // The write takes over the log block of another logical block. First, a merge takes 16 copies and 2 erases.
+    // The write needs the log block of another logical block. Therefore, the log block is first merged, with 16 copies
+    // and 2 erases.
     ssd.submit(start, &request(40, Op::Write), 1).expect("in");
     let actions = |ssd: &Ssd| ssd.flash_report().flash.gc_actions;
     while actions(&ssd) == 0 {
@@ -294,8 +298,8 @@ fn every_policy_runs_with_every_translation_layer() {
     }
 }
 
-/// A device whose chips share a channel is slower than one with a channel per chip. Both are equally fast if no data
-/// cross the channel.
+/// If copies transfer their data over the channel, a device with one channel for all chips is slower than a device with
+/// one channel per chip. If copies stay within the chip (copy-back), both devices are about equally fast.
 #[test]
 fn copies_share_the_channel_unless_they_stay_in_the_chip() {
     let elapsed = |channels: &str, copy_back: &str| {

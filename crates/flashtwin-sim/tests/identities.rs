@@ -134,7 +134,7 @@ fn a_loaded_snapshot_continues_as_the_saved_device_does() {
     }
 }
 
-/// Returns only the completions, because summaries contain the names of the policies.
+/// Runs a load and returns only the completions. Summaries contain the names of the policies, so they would differ.
 fn completions(
     policy: &[(&str, &str)],
     kind: Precondition,
@@ -145,7 +145,7 @@ fn completions(
 
 #[test]
 fn gcar_without_gc_is_its_base_policy() {
-    // On a large device that was never written, GC does not run in so short a run.
+    // This run is so short that GC does not begin on a large device that was never written.
     let large = ("geometry.blocks_per_plane", "576");
     let probe = small(&[large]);
     let mut ssd = Ssd::new(&probe);
@@ -225,7 +225,7 @@ fn a_span_ends_the_submissions_and_nothing_else() {
         let mut tags: Vec<u64> = cut.iter().map(|c| c.0).collect();
         tags.sort_unstable();
         assert!(tags.into_iter().eq(0..within as u64), "{pacing:?}");
-        // Requests after the span do not change requests that completed within the span.
+        // Requests that completed within the span completed at the same time in the run without a span.
         let completed = cut.iter().take_while(|c| c.2 < span.0).count();
         assert_same(
             &format!("{pacing:?}"),
@@ -243,7 +243,8 @@ fn a_span_ends_the_submissions_and_nothing_else() {
     }
 }
 
-/// The number of pages is conserved although a block in SLC mode holds fewer pages than its erase returns.
+/// The number of pages is conserved while blocks change between SLC and TLC mode. A block in SLC mode holds fewer pages
+/// than become free when it is erased.
 #[test]
 fn pages_balance_while_blocks_change_their_mode() {
     let spec = device(&[

@@ -1,4 +1,4 @@
-//! Workloads that are repeated until their write amplification is level.
+//! Workloads that are repeated until their write amplification is constant.
 
 use flashtwin::{DeviceSpec, Ssd};
 use flashtwin_sim::{run, Control, DriveWrites, Pacing, Passes, RunConfig};
@@ -81,7 +81,7 @@ fn passes_end_where_asked_and_begin_after_the_warm_up() {
         ..RunConfig::default()
     };
     let found = passes(SKEWED, Some(10), warm);
-    // 12 000 of the 50 000 writes are warm-up.
+    // The ten passes have 50 000 writes. The first 12 000 are the warm-up and do not count.
     let counted = found.drive_writes * device().exported_bytes() as f64 / 4096.0;
     assert!((37_000.0..=38_000.0).contains(&counted), "{counted}");
     assert_eq!(found.passes, 10);

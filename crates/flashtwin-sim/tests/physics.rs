@@ -70,11 +70,11 @@ fn waiting_on_one_die_is_that_of_m_d_1() {
 
 // ---- write amplification ----
 
-/// Pairs of load and write amplification under uniform random writes: greedy collection, blocks of 64 pages, from an
-/// independent simulation.
+/// Write amplification of greedy collection under uniform random writes, from an independent simulation with blocks of
+/// 64 pages. Each pair has the load rho (exported pages per page in use) and the write amplification.
 const GREEDY: [(f64, f64); 4] = [(0.9, 4.825), (0.85, 3.356), (0.8, 2.601), (0.6667, 1.681)];
 
-/// Overwrites the device `times` times with uniformly random writes. Returns the write amplification.
+/// Overwrites the device `times` times with uniformly random writes. Returns the write amplification of GC.
 fn amplification(ssd: &mut Ssd, times: u64, rng: &mut Rng) -> f64 {
     ssd.reset_metrics(None);
     assert!(ssd.write_random(rng, times * u64::from(ssd.spec().exported_pages())));
@@ -134,8 +134,8 @@ fn write_amplification_in_timed_runs_is_that_of_the_table() {
     }
 }
 
-/// If all pages are written equally often, two write streams gain nothing and lose little. Hot and cold blocks share
-/// planes, where they are written and collected.
+/// If all pages are written equally often, two write streams gain nothing and lose little. Each plane has blocks of
+/// both streams, hot and cold.
 #[test]
 fn two_write_streams_amplify_uniform_writes_no_more_than_one() {
     let amplification = |of_policy: &[(&str, &str)]| {
@@ -166,8 +166,8 @@ fn two_write_streams_amplify_uniform_writes_no_more_than_one() {
     assert_near("two streams", two, one, 0.02);
 }
 
-/// The initial state gives no advantage to a policy that has a second open block but never classifies a page as hot:
-/// starting from the steady state, it erases as often as LRU. Its filter is reset at each write.
+/// Tests a policy with a second open block that never classifies a page as hot, because its filter is reset at each
+/// write. The initial state gives it no advantage: from the steady state on, it erases as often as LRU.
 #[test]
 fn a_policy_without_hot_pages_gains_nothing_from_the_initial_state() {
     for backend in ["msr", "modern"] {
@@ -227,8 +227,8 @@ fn the_steady_state_is_the_limit_of_random_writing() {
 
         let mut placed = Ssd::new(&spec);
         placed.fill_steady(22);
-        // The first overwrite shows that write amplification has its steady value from the beginning. Five more show
-        // that it keeps this value.
+        // The first overwrite shows that write amplification has its steady value from the start. Five more overwrites
+        // show that it keeps this value.
         for overwrites in [1, 5] {
             let steady = amplification(&mut placed, overwrites, &mut rng);
             assert_near(&format!("{overwrites} overwrites"), steady, long_run, 0.01);
@@ -351,9 +351,9 @@ fn little_s_law_holds_on_every_run() {
     }
 }
 
-/// Requests of three pages seldom hit and arrive one at a time, so each evicts a block of three pages. If a block in
-/// the buffer occupies the room of all its pages, a request waits for all write-backs of the block whose room it gets.
-/// If pages occupy room individually, a request waits less, because an earlier eviction may have left free slots.
+/// Requests of three pages seldom hit and arrive one at a time, so each request evicts a block of three pages. If the
+/// buffer reserves room for whole blocks, a request waits for all write-backs of the block that it replaces. If the
+/// buffer reserves room page by page, a request waits less, because an earlier eviction may have left free slots.
 #[test]
 fn requests_wait_for_all_write_backs_of_the_evicted_block() {
     for policy in ["bplru", "fab"] {

@@ -1,5 +1,5 @@
-//! Effects of a power loss under every policy. A volatile buffer loses exactly the pages that the flash lacks. A
-//! non-volatile buffer loses nothing. Data covered by a completed flush or forced write are never lost.
+//! Effects of a power loss under every policy. A volatile buffer loses exactly the pages that were not yet written to
+//! flash. A non-volatile buffer loses nothing. Data covered by a completed flush or forced write are never lost.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -22,7 +22,7 @@ fn request(op: Op, first: u64, pages: u64, fua: bool) -> Request {
     }
 }
 
-/// Returns a random request to one of few pages.
+/// Returns a random request of at most six pages, all within the first `reach` pages.
 fn draw(rng: &mut Rng, reach: u64) -> Request {
     let pages = 1 + rng.below(6);
     let first = rng.below(reach - pages);
@@ -64,12 +64,12 @@ fn device(policy: &str, rng: &mut Rng) -> Ssd {
     ssd
 }
 
-/// Contents of the flash, derived only from the log of programs. A server that stores the data outside the model has
-/// only this log.
+/// Contents of the flash, derived only from the log of flash programs. A server that stores the clients' data outside
+/// the model has only this log.
 #[derive(Default)]
 struct ByLog {
-    /// Numbers of three contents of each page: the contents last written by the host, those on flash, and those that
-    /// running programs write.
+    /// Versions of each page's contents: the number of the version last written by the host, the number of the version
+    /// on flash, and the numbers of the versions that running programs write.
     pages: BTreeMap<Lpn, (u32, u32, VecDeque<u32>)>,
 }
 
@@ -116,8 +116,8 @@ fn every_policy(test: impl Fn(&str, &mut Rng)) {
     }
 }
 
-/// With one request in flight at a time, a page is lost exactly if no program of the page began after the last write to
-/// it.
+/// If only one request is in flight at a time, a power loss loses a page exactly if no program of the page began after
+/// the last write to it.
 #[test]
 fn exactly_the_unflushed_dirty_pages_are_lost() {
     every_policy(|policy, rng| {
@@ -130,8 +130,8 @@ fn exactly_the_unflushed_dirty_pages_are_lost() {
         for tag in 0..300 {
             let mut r = draw(rng, 120);
             if r.op == Op::Write {
-                // If a request had several pages, one of them could be programmed with its old contents, to make room
-                // for another page of the request, before it is written itself.
+                // Writes are limited to one page. Otherwise the device could program the old contents of a page to make
+                // room for another page of the same request.
                 r.bytes = PAGE;
             }
             let at = ssd.now() + Time::from_us(rng.below(500));
@@ -210,8 +210,8 @@ fn flush_and_forced_writes_keep_their_promises() {
         ssd.set_program_log(true);
         let mut by_log = ByLog::default();
         let mut requests: Vec<Request> = Vec::new();
-        // `at_stake`: pages that may not be on flash, because a write was submitted after they were last known to be
-        // there. `ever`: all pages ever written.
+        // `at_stake`: pages that may not be on flash, because a write was submitted after they were last known to be on
+        // flash. `ever`: all pages ever written.
         let mut at_stake: BTreeSet<u32> = BTreeSet::new();
         let mut ever: BTreeSet<u32> = BTreeSet::new();
         // For each page, the number of the last write submitted.
@@ -286,7 +286,8 @@ fn flush_and_forced_writes_keep_their_promises() {
     });
 }
 
-/// After a power loss during work, a device has an empty buffer, is idle, and continues to execute requests.
+/// After a power loss with requests in flight, a device has an empty buffer, is idle, and continues to execute
+/// requests.
 #[test]
 fn the_buffer_is_empty_after_a_power_loss() {
     every_policy(|policy, rng| {

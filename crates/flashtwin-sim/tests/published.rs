@@ -4,11 +4,11 @@ use flashtwin::spec::builtin;
 use flashtwin::{DeviceSpec, Rng};
 use flashtwin_sim::{measure, Control};
 
-/// Published figures that the model does not meet, for reasons given in docs/devices.md. It meets all others within 10
-/// %.
+/// Published figures that the model does not meet, for reasons given in docs/devices.md. It meets all others within
+/// 10 %.
 const MISSED: [(&str, &str); 1] = [("nvme-tlc", "beside_p75_us")];
 
-/// Keys of the ranges that every profile of a drive states (docs/devices.md, "Under steady writes").
+/// Keys of lower and upper bounds that every profile of a drive must state (docs/devices.md, "Under steady writes").
 const BOUNDS: [&str; 6] = [
     "write_steady_iops_min",
     "write_steady_iops_max",
@@ -105,9 +105,9 @@ fn too_small_devices_are_refused() {
     assert!(message.contains("must export 16 MiB"), "{message}");
 }
 
-/// Returns the write amplification of a naive device with one open unit and greedy collection, under exact Zipf writes.
-/// The host overwrites the device twice, and then once for the measurement. With `in_place`, a write to a page that is
-/// in the open unit replaces that page without a program.
+/// Returns the write amplification of a simple simulated device with one open unit and greedy collection, under exact
+/// Zipf writes. The host fills the device in order, overwrites it twice, and then once more for the measurement. With
+/// `in_place`, a write to a page that is in the open unit replaces that page without a program.
 fn naive_zipf(units: usize, pages: usize, theta: f64, in_place: bool) -> f64 {
     const LOW: usize = 3;
     let logical = (0.875 * (units as f64) * pages as f64) as usize;
@@ -182,9 +182,10 @@ fn naive_zipf(units: usize, pages: usize, theta: f64, in_place: bool) -> f64 {
     (programs - at_start) as f64 / logical as f64
 }
 
-/// SSD-iq's simulator (VLDB 2025) has less write amplification under Zipf writes than a device that programs every
-/// write. A device has the same figures if it has 100 to 200 units of 2048 pages and overwrites pages of its open unit
-/// in place. The paper states the unit of 2048 pages. The number of units and the overwriting are inferred.
+/// For Zipf exponents of 0.8 and more, SSD-iq's simulator (VLDB 2025) has less write amplification than a device that
+/// programs every write. A device has the published figures if it has 100 to 200 units of 2048 pages and overwrites
+/// pages of its open unit in place. The paper states the size of a unit. The number of units and the overwriting in
+/// place are inferred.
 #[test]
 fn zipf_figures_of_ssd_iq_follow_from_overwrites_in_the_open_unit() {
     for (theta, published) in [(0.6, 4.532), (0.8, 4.878), (0.9, 4.660), (1.0, 3.940)] {

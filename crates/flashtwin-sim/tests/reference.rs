@@ -44,7 +44,7 @@ fn every_response_time_of_the_random_replays_is_reproduced() {
 
 // ---- planted faults ----
 
-/// A copy of a case, decompressed, into which faults are planted.
+/// A decompressed copy of a case's files, into which tests plant faults.
 struct Copied {
     directory: PathBuf,
     name: &'static str,

@@ -1,21 +1,21 @@
 //! Random requests on random small devices. In any configuration, every request completes once, the parts of its
-//! response time sum to it, and the device becomes idle. The page map holds exactly the pages that a shadow model
-//! recorded as written. The model's own assertions are enabled.
+//! response time sum to the response time, and the device becomes idle. The page map holds exactly the pages that a
+//! shadow model recorded as written. The model's own assertions are enabled.
 
 use std::collections::BTreeSet;
 
 use crate::common::drawn::{draw_device, draw_request, one_in, pick};
 use flashtwin::{seed_count, Cause, Op, Request, Rng, Ssd, Status, Time};
 
-/// Contents that the device must hold, by logical page. If a trim and a write of a page are in flight together, the
-/// page may have either result.
+/// Logical pages that the device must hold. If a trim and a write of a page are in flight together, either may take
+/// effect last; such pages are in `either`.
 #[derive(Default)]
 struct Shadow {
     mapped: BTreeSet<u64>,
     either: BTreeSet<u64>,
 }
 
-/// Largest number of events between two requests; no random load needs as many.
+/// Limit on the number of events between two requests. No random load needs as many.
 const STEPS_MAX: u32 = 1_000_000;
 
 /// Runs the device until it is idle.
@@ -127,7 +127,8 @@ fn try_seed(seed: u64, mapping: &str) {
     }
     rest(&mut ssd);
     collect(&mut ssd);
-    // After a flush, all data that must be on flash are there. A protected buffer may keep them.
+    // After a flush, all data that must be on flash are there, except those that a buffer with power-loss protection
+    // may keep.
     let now = ssd.now();
     let flush = Request {
         arrival: now,
@@ -155,7 +156,7 @@ fn try_seed(seed: u64, mapping: &str) {
         .as_ref()
         .is_some_and(|b| b.power_loss_protection || b.policy.base == "cbm");
     let certain = shadow.mapped.difference(&shadow.either).count() as u64;
-    // Padding programs pages that the host never wrote. So does a merge of pages that were only read.
+    // Padding programs pages that the host never wrote. Merges may do so, too: they program pages that were only read.
     let beside = report.flash.count(Cause::Padding) + report.flash.count(Cause::Merge);
     let possible = match beside {
         0 => shadow.mapped.union(&shadow.either).count() as u64,
@@ -244,7 +245,7 @@ fn random_requests_on_random_devices_with_faster() {
     try_seeds_with("faster", 0..seed_count(100));
 }
 
-/// A test with many more seeds, for changes of the buffer: `cargo test -- --ignored`.
+/// A test with many more seeds, for use after changes of the buffer: `cargo test -- --ignored`.
 #[test]
 #[ignore = "minutes"]
 fn random_requests_on_very_many_random_devices() {

@@ -30,8 +30,8 @@ fn dies(dies: u32, blocks: u32, pages: u32, rho: f64, more: &[(&str, &str)]) -> 
     device(&overrides)
 }
 
-/// Returns the write amplification of a rule that collects the block with the fewest valid pages among `d` random
-/// blocks, under uniform writes (Van Houdt, SIGMETRICS 2013). Blocks have `b` pages. For large `d`, the result equals
+/// Returns the write amplification, under uniform writes, of the rule that collects the block with the fewest valid
+/// pages among `d` random blocks (Van Houdt, SIGMETRICS 2013). Blocks have `b` pages. For large `d`, the result equals
 /// that of the greedy rule.
 fn mean_field(b: usize, d: i32, rho: f64) -> f64 {
     let mut pi = vec![0.0; b + 1];
@@ -77,8 +77,9 @@ fn amplification(ssd: &mut Ssd, times: u64, rng: &mut Rng) -> f64 {
     ssd.flash_report().gc_write_amplification().unwrap()
 }
 
-/// A superblock of four blocks has the write amplification of one block with four times as many pages. Single blocks of
-/// the usual size have less, because the number of valid pages varies more between small blocks.
+/// A superblock of four blocks has the write amplification of one block with four times as many pages. If blocks are
+/// collected one by one, write amplification is lower, because the number of valid pages varies more between small
+/// blocks.
 #[test]
 fn superblocks_amplify_as_blocks_of_their_size() {
     for seed in flashtwin::seeds(2) {
@@ -108,8 +109,9 @@ fn superblocks_amplify_as_blocks_of_their_size() {
     }
 }
 
-/// The write amplification of the first writes in the steady state equals that after four more drive writes. If
-/// superblocks are only stamped and not levelled, it is 4 % less.
+/// In the steady state, the first writes have the same write amplification as the third and fourth drive write. If
+/// superblocks were only copied (stamped) from the state of one chip, and not levelled by further writes, it would be
+/// 4 % lower.
 #[test]
 fn steady_superblocks_are_level() {
     let (mut first, mut later) = (0.0, 0.0);
@@ -127,8 +129,8 @@ fn steady_superblocks_are_level() {
     assert_near("the first writes", first, later, 0.015);
 }
 
-/// Timed runs at three fill levels, also with trims and reads in between. Write amplification follows from the load on
-/// the blocks in use, superblocks are erased together, and the number of pages is conserved.
+/// Timed runs at three fill levels, also with trims and reads in between. Write amplification equals that of the
+/// mean-field model, superblocks are erased together, and the number of pages is conserved.
 #[test]
 fn timed_runs_keep_all_pages_and_amplify_as_much() {
     for fill in [0.7, 0.9, 0.99] {
@@ -165,7 +167,7 @@ fn timed_runs_keep_all_pages_and_amplify_as_much() {
     }
 }
 
-/// Dies lose blocks one after the other. All dies write in step until one of them has no block left.
+/// Blocks wear out, and dies lose them at different times. All dies write in step until one die has no block left.
 #[test]
 fn a_die_that_loses_blocks_leaves_the_others_usable() {
     for seed in flashtwin::seeds(2) {
@@ -206,8 +208,8 @@ fn a_die_that_loses_blocks_leaves_the_others_usable() {
     }
 }
 
-/// Reads of one page delay the writes to its die, while the host writes more than the other dies have room for. The
-/// other dies get at most two blocks ahead, and then wait. Finally, all data are written.
+/// Repeated reads of one page delay the writes to its die, while the host writes more than the other dies have room
+/// for. The other dies get at most two blocks ahead, and then wait. Finally, all data are written.
 #[test]
 fn dies_wait_for_one_that_lags() {
     let spec = dies(4, 64, 16, 0.7, &[]);
@@ -242,8 +244,8 @@ fn dies_wait_for_one_that_lags() {
     assert!(!ssd.is_read_only());
 }
 
-/// The first drive write after the steady state has the same write amplification as the fifth and later ones.
-/// Superblocks are collected in waves, so single drive writes vary by some percent.
+/// The first drive write that follows the steady state has the same write amplification as the fifth to eighth drive
+/// write together. Superblocks are collected in waves, so single drive writes vary by some percent.
 #[test]
 fn steady_state_is_that_of_long_random_writing() {
     for seed in flashtwin::seeds(2) {

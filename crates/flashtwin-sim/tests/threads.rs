@@ -1,4 +1,4 @@
-//! An array simulates its members on several threads with the same results to the last bit.
+//! An array that simulates its members on several threads has the same results as on one thread, to the last bit.
 
 use std::fmt::Write;
 
@@ -31,7 +31,7 @@ impl Workload for Prepared {
     }
 }
 
-/// Requests of the load other than reads and writes of whole pages.
+/// Kinds of requests in the load, in addition to reads and writes of whole pages.
 #[derive(Clone, Copy, Debug)]
 enum Odd {
     Nothing,
@@ -46,7 +46,8 @@ fn load(exported_bytes: u64, odd: Odd, seed: u64) -> Vec<Request> {
     let pages = exported_bytes / 4096;
     let mut last_end = 0;
     let request = |_| {
-        // Several requests arrive at one instant, some of them for consecutive addresses; others arrive far apart.
+        // Some requests arrive at the same instant as the previous request and begin where it ends. The others have
+        // random addresses and usually arrive later.
         let follows = rng.below(4) == 0;
         arrival += Time::from_us(rng.below(4) * rng.below(300) * u64::from(!follows));
         let span = 1 + rng.below(20);
@@ -124,7 +125,7 @@ fn result(spec: &[(&str, &str)], odd: Odd, config: &RunConfig, batch: usize) -> 
         Some(&mut keep),
     );
     let outcome = outcome.expect("the load is sound");
-    // A second run depends on the state that the first run left.
+    // The second run starts from the state that the first run left.
     let again = RunConfig {
         pacing: Pacing::Closed { depth: 3 },
         warmup_requests: 0,
@@ -164,7 +165,7 @@ fn members_on_several_threads_give_the_same_bytes() {
             (Odd::All, Beyond::Wrap),
             (Odd::All, Beyond::Drop),
         ] {
-            // The last warm-up continues until the run is steady, for at most 1200 of the 2000 requests.
+            // The third warm-up continues until the run is steady, but for at most 1200 of the 2000 requests.
             for (warmup_requests, most) in [(0, None), (700, None), (300, Some(1200))] {
                 let config = |threads| RunConfig {
                     beyond,
@@ -195,7 +196,8 @@ fn members_on_several_threads_give_the_same_bytes() {
     }
 }
 
-/// Independent members must be simulated in advance. Dependent members stay on one thread.
+/// Members that are independent of each other must be simulated ahead of the array. Dependent members stay on one
+/// thread.
 #[test]
 fn only_independent_members_are_simulated_ahead() {
     let whole = Request {

@@ -7,15 +7,15 @@ use flashtwin_sim::{Pacing, RunConfig};
 const PAGES: usize = 64;
 const LOADS: [f64; 4] = [0.9, 0.85, 0.8, 0.6667];
 
-/// Returns the write amplification of FIFO, which is 1 / (1 - x). The fraction x of valid pages in a block at its
-/// collection is a solution of x = exp(-(1 - x) / rho).
+/// Returns the write amplification of the FIFO rule, which is 1 / (1 - x). The fraction x of valid pages in a block at
+/// its collection is a solution of x = exp(-(1 - x) / rho).
 fn fifo(rho: f64) -> f64 {
     let x = (0..10_000).fold(0.5, |x: f64, _| (-(1.0 - x) / rho).exp());
     1.0 / (1.0 - x)
 }
 
-/// Returns the write amplification of d choices: the fixed point of Van Houdt's mean-field model
-/// (SIGMETRICS 2013), by Euler's method.
+/// Returns the write amplification of the rule `d-choices`: the fixed point of Van Houdt's mean-field model (SIGMETRICS
+/// 2013), computed by Euler's method.
 fn d_choices(d: i32, rho: f64) -> f64 {
     let b = PAGES as f64;
     // `pi[i]`: fraction of the blocks that have i valid pages.
@@ -62,7 +62,7 @@ fn ssd(backend: &str, rho: f64, of: &[(&str, &str)]) -> Ssd {
     Ssd::new(&one_pool(backend, 2048, rho, of))
 }
 
-/// Returns the write amplification under uniform writes, in the steady state.
+/// Returns the write amplification of a device under uniform writes, in the steady state.
 fn uniform(mut ssd: Ssd, seed: u64) -> f64 {
     let mut rng = Rng::new(seed);
     let pages = u64::from(ssd.spec().exported_pages());
@@ -133,8 +133,8 @@ fn selections_meet_at_their_ends() {
 const HOT_PAGES: f64 = 0.2;
 const HOT_WRITES: f64 = 0.8;
 
-/// Returns the rates at which a valid hot page and a valid cold page become invalid. The unit of time is that in
-/// which the host writes one page for each block of the pool.
+/// Returns the rates at which a valid hot page and a valid cold page become invalid. In a unit of time, the host writes
+/// as many pages as the pool has blocks.
 fn decays(rho: f64) -> [f64; 2] {
     let live = rho * PAGES as f64;
     [
@@ -143,9 +143,9 @@ fn decays(rho: f64) -> [f64; 2] {
     ]
 }
 
-/// Returns the fraction of some blocks that is collected. These blocks have equal numbers of valid pages, and are the
-/// share `level` of all blocks. Each of them frees `gain` pages. `owed` is the number of pages that must still be
-/// freed, per block of the pool; the function reduces `owed` by the pages freed.
+/// Collects blocks that have equal numbers of valid pages, and returns the fraction of these blocks that is collected.
+/// They are the share `level` of all blocks, and each frees `gain` pages. `owed` is the number of pages, per block of
+/// the pool, that must still be freed; the function reduces it by the pages freed.
 fn share_taken(level: f64, gain: usize, owed: &mut f64) -> f64 {
     if level * gain as f64 <= *owed {
         *owed -= level * gain as f64;
@@ -155,10 +155,11 @@ fn share_taken(level: f64, gain: usize, owed: &mut f64) -> f64 {
 }
 
 /// Returns the write amplification of greedy collection with hot and cold pages in separate blocks. The model describes
-/// blocks by class, position in the pool and number of valid pages. Victims are taken in ascending order of valid pages
-/// until they free as many pages as the host writes. Among equal blocks, the first in the pool is the victim, so a
-/// block at the end of the pool stays until it has one valid page less. With so many valid pages per block, this
-/// matters. A block of either class reuses a freed position.
+/// blocks by class (hot or cold), position in the pool and number of valid pages. Victims are taken in ascending order
+/// of valid pages until they free as many pages as the host writes. Among blocks with equally many valid pages, the
+/// first in the pool is the victim. A block at the end of the pool therefore stays until it has one valid page less. At
+/// such high numbers of valid pages per block, this affects the result. A block of either class reuses a freed
+/// position.
 fn separated(rho: f64) -> f64 {
     const PLACES: usize = 16;
     let b = PAGES as f64;

@@ -5,7 +5,7 @@ use flashtwin::{Completion, DeviceSpec, Op, Request, Rng, Ssd, Time};
 use flashtwin_sim::{run, Control, Outcome, RunConfig, SimError, WorkPhase};
 use flashtwin_workload::{Workload, WorkloadError};
 
-/// A workload of one-page writes. `pages` returns the range of addresses for a given number of the request.
+/// A workload of one-page writes. `pages` maps the number of a request to the number of pages in its address range.
 struct Writes<F> {
     pages: F,
     gap: Time,
@@ -75,11 +75,12 @@ fn until_steady(first: u64, most: u64) -> RunConfig {
     }
 }
 
-/// Number of pages in a range. The buffer holds an eighth of them.
+/// Number of pages to which the loads write, unless they change. The buffer holds an eighth of them.
 const RANGE: u64 = 8 * 256;
 
-/// An eighth of the writes hit. Between parts of 10 000 requests, this hit ratio varies by 3 % of its value, by chance.
-/// Between parts of 1000 requests, it varies by more than half of the variation that the criterion permits.
+/// An eighth of the writes hit the buffer. By chance, the hit ratio varies by 3 % between parts of 10 000 requests.
+/// Between parts of 1000 requests, it varies by more than half of the variation that the criterion for a steady run
+/// permits.
 #[test]
 fn a_load_that_changes_is_not_steady_until_long_after() {
     for seed in flashtwin::seeds(2) {
@@ -167,8 +168,9 @@ fn a_steady_warm_up_ends_like_a_counted_one() {
 }
 
 /// A warm-up that ends when the run is steady leaves enough requests to measure: as many as the shortest warm-up, or
-/// half of a short workload. The warm-up may end after 3000, 6000 or 12 000 of the 20 000 requests; 12 000 would leave
-/// too few. Whether the drift of the load is detected earlier depends on chance.
+/// half of a short workload. By the criterion, the warm-up could end after 3000, 6000 or 12 000 of the 20 000 requests.
+/// After 12 000, too few requests would be left. The load drifts; whether the drift is detected earlier depends on
+/// chance.
 #[test]
 fn a_steady_warm_up_leaves_enough_of_a_short_workload() {
     let drifting = |i| RANGE - RANGE * 9 / 10 * i / 20_000;
@@ -218,7 +220,7 @@ fn senseless_limits_are_refused() {
     assert!(message.contains("the run has 2000"), "{message}");
 }
 
-/// A workload that records the run's phase at the time at which each batch is read.
+/// A workload that records the phase of the run whenever a batch of requests is read.
 struct Phases<'a, W> {
     writes: W,
     control: &'a Control,

@@ -1,4 +1,4 @@
-//! Reads a workload on a thread of its own, a few batches ahead of its consumer.
+//! Reads a workload on a separate thread, which is a few batches ahead of the consumer.
 
 use std::sync::mpsc::{channel, sync_channel, Receiver, Sender};
 use std::thread::{self, JoinHandle};
@@ -7,13 +7,13 @@ use flashtwin::Request;
 
 use crate::{Workload, WorkloadError};
 
-/// Number of batches that may wait for the consumer. A batch has some thousand requests. The waiting batches and the
-/// batch being read together fit into the second-level cache.
+/// Largest number of batches that wait for the consumer. A batch has some thousand requests. The waiting batches and
+/// the batch being read fit into the second-level cache of a processor.
 const WAITING: usize = 4;
 
-/// Returns a workload that is read, decompressed and parsed on a thread of its own. The thread starts when the first
-/// batch is requested. Requests, errors and warnings are the same as without the thread, however many batches the
-/// consumer takes.
+/// Returns a workload that is read, decompressed and parsed on a separate thread. The thread starts when the first
+/// batch is requested. Requests, errors and warnings are the same as without the thread, regardless of the number of
+/// batches that the consumer takes.
 pub fn read_ahead(workload: Box<dyn Workload>) -> Box<dyn Workload> {
     Box::new(Ahead {
         requests_total: workload.requests_total(),
@@ -28,7 +28,7 @@ struct Ahead {
     reader: Reader,
     requests_total: Option<u64>,
     description: String,
-    /// Warnings at the time at which the last consumed batch was read. The thread may have read further since.
+    /// Warnings up to the last batch that the consumer has taken. The thread may already have read further.
     warnings: Vec<String>,
     /// Passes completed before the last consumed batch.
     passes: u64,
@@ -38,7 +38,7 @@ enum Reader {
     Idle(Box<dyn Workload>),
     Reading {
         batches: Receiver<Batch>,
-        /// Returns used batches to the thread, which reuses their memory.
+        /// Channel for used batches. The thread reuses their memory.
         used: Sender<Vec<Request>>,
         thread: JoinHandle<()>,
     },
@@ -47,7 +47,7 @@ enum Reader {
 
 struct Batch {
     requests: Vec<Request>,
-    /// Number of requests read, or the error. The number is 0 at the end of the workload.
+    /// Number of requests in the batch, or the error. The number is 0 at the end of the workload.
     read: Result<usize, WorkloadError>,
     warnings: Vec<String>,
     passes: u64,
@@ -68,7 +68,7 @@ impl Reader {
                 warnings: workload.warnings(),
                 passes: workload.passes(),
             };
-            // Sending fails if the consumer has been dropped; it needs no more batches.
+            // Sending fails if the consumer has been dropped. It then needs no more batches.
             if full.send(batch).is_err() || is_last {
                 return;
             }

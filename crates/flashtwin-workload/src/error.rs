@@ -1,9 +1,9 @@
-//! The error type of this crate. Each message states what was wrong, where, and which value is valid.
+//! The error type of this crate. Each message states the problem, the place of the problem, and a valid value.
 
 use std::fmt;
 use std::io;
 
-/// Kind of an error; the message has the details.
+/// Kind of an error. The error message has the details.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// The operating system refused to open, read or write.
@@ -14,7 +14,7 @@ pub enum ErrorKind {
     UnknownFormat,
     /// A line or record violates its format.
     Malformed,
-    /// A time is earlier than the previous one by more than the reorder window can correct.
+    /// A time is earlier than a previous one, and the reorder window is too short to put the requests in order.
     OutOfOrder,
     /// The workload has no request.
     Empty,
@@ -24,7 +24,7 @@ pub enum ErrorKind {
     TooLarge,
 }
 
-/// Why a workload cannot be read, written or built.
+/// Reason for which a workload cannot be read, written or built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkloadError {
     kind: ErrorKind,
@@ -58,7 +58,7 @@ impl fmt::Display for WorkloadError {
 
 impl std::error::Error for WorkloadError {}
 
-/// Formats text from a file for messages: printable, quoted, at most 120 characters.
+/// Formats text from a file for a message: quoted, without control characters, at most 120 characters long.
 pub(crate) fn quote(text: &[u8]) -> String {
     const SHOWN_MAX: usize = 120;
     let cut = &text[..text.len().min(SHOWN_MAX)];

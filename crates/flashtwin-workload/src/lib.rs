@@ -1,8 +1,8 @@
 //! Block traces and generated loads.
 //!
-//! A [`Workload`] is a stream of requests in batches. Traces come from [`open_trace`], which detects compression and
-//! format from the content. Generated loads come from [`LoadSpec::build`]. A workload does not know the device: the
-//! driver handles pacing, queue depth and addresses beyond the device.
+//! A [`Workload`] is a stream of requests in batches. [`open_trace`] reads a trace, and detects its compression and
+//! format from the content. [`LoadSpec::build`] creates a generated load. A workload has no information about the
+//! device: the driver handles pacing, queue depth and addresses beyond the device.
 #![warn(missing_docs)]
 
 mod ahead;
@@ -36,23 +36,24 @@ pub use trace::Format;
 
 use flashtwin::Request;
 
-/// A stream of requests in order of arrival, in batches (so the driver can look ahead).
+/// A stream of requests in order of arrival. It returns batches, so that the driver can look ahead.
 pub trait Workload: Send {
-    /// Appends the next requests to `out`, at most a few thousand. Returns their number, 0 at the end.
+    /// Appends the next requests to `out`, at most a few thousand. Returns the number of requests appended, 0 at the
+    /// end.
     ///
     /// # Errors
-    /// Fails if the next requests cannot be read or generated; the workload has then ended.
+    /// Fails if the next requests cannot be read or generated. The workload ends with the error.
     fn next_batch(&mut self, out: &mut Vec<Request>) -> Result<usize, WorkloadError>;
 
     /// Returns the total number of requests if it is known in advance. A request that the load splits into pieces
-    /// counts once.
+    /// counts as one.
     fn requests_total(&self) -> Option<u64>;
 
     /// Returns a one-line description: the detected format and units, or the generator's parameters and seed.
     fn describe(&self) -> String;
 
-    /// Returns the number of completed passes of a repeated workload: passes whose requests have all been returned. All
-    /// requests of a batch belong to one pass.
+    /// Returns the number of completed passes of a repeated workload. A pass is completed when all its requests have
+    /// been returned. The requests of a batch all belong to one pass.
     fn passes(&self) -> u64 {
         0
     }

@@ -8,10 +8,12 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// A file that is being written in the directory of its final name. Dropping it without publishing it removes the file.
+/// A file that is being written, in the directory of its final name. If it is dropped without being published, it is
+/// removed.
 ///
-/// The file is called `.NAME.flashtwin-PID-RANDOM.partial` and is locked while it is open. The Python package uses the
-/// name and the lock to recognise files that killed processes left, and removes these (`_support/partials.py`).
+/// The file has the temporary name `.NAME.flashtwin-PID-RANDOM.partial` and is locked while it is open. By the name and
+/// the lock, the Python package recognises files that a killed process has left, and removes them
+/// (`_support/partials.py`).
 #[derive(Debug)]
 pub struct Partial {
     path: PathBuf,
@@ -51,7 +53,7 @@ impl Partial {
             };
             // SAFETY: the file of the descriptor is open. If the file system has no locks, the file stays unlocked.
             unsafe { libc::flock(partial.file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
-            // Before the file was locked, a process on another machine may have removed it as a leftover.
+            // A process on another machine may have removed the file as a leftover before it was locked.
             if partial.file.metadata()?.nlink() > 0 {
                 return Ok(partial);
             }
@@ -63,11 +65,11 @@ impl Partial {
         &self.file
     }
 
-    /// Syncs the file to disk and gives it its final name. Returns its length in bytes. The name itself is on disk only
+    /// Syncs the file to disk and renames it to `dst`. Returns its length in bytes. The new name is safely on disk only
     /// after [`sync_directory`].
     ///
     /// # Errors
-    /// Fails if the file cannot be stored or renamed; it is then removed.
+    /// Fails if the file cannot be synced or renamed. The file is then removed.
     pub fn publish(mut self, dst: &Path) -> io::Result<u64> {
         self.file.sync_all()?;
         let bytes = self.file.metadata()?.len();
@@ -80,7 +82,7 @@ impl Partial {
 impl Drop for Partial {
     fn drop(&mut self) {
         if !self.published {
-            // Errors of the removal are ignored, because the earlier error is the one to report.
+            // An error of the removal is ignored, because the caller reports the earlier error.
             let _ = fs::remove_file(&self.path);
         }
     }

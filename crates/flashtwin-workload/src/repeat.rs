@@ -7,18 +7,19 @@ use crate::{Workload, WorkloadError};
 /// Opens the workload at its start.
 pub type Open = Box<dyn FnMut() -> Result<Box<dyn Workload>, WorkloadError> + Send>;
 
-/// Shift of the addresses from each pass to the next, modulo a range.
+/// Shift of the addresses between consecutive passes of a repeated workload, modulo a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shift {
-    /// Distance in bytes by which the addresses of a pass are shifted against the previous pass. With 0, all passes
+    /// Distance in bytes by which the addresses of a pass are shifted relative to the previous pass. With 0, all passes
     /// have the same addresses.
     pub bytes: u64,
-    /// Range in bytes within which addresses stay. The part of a request beyond the end of the range is cut off.
+    /// Length in bytes of the range to which shifted addresses are confined. A request that extends beyond the end of
+    /// the range is shortened.
     pub range_bytes: u64,
 }
 
-/// Repeats a workload for `passes` passes, or without end if `passes` is `None`. A pass begins one
-/// mean interval after the last request of the previous pass.
+/// Repeats a workload for `passes` passes, or without end if `passes` is `None`. The time from the last request of a
+/// pass to the start of the next pass is the mean interval between requests.
 ///
 /// # Errors
 /// Fails if the workload cannot be opened.
@@ -55,7 +56,7 @@ struct Repeat {
     open: Open,
     description: String,
     requests_total: Option<u64>,
-    /// Warnings of the first pass; `None` until it has ended. All later passes have the same warnings.
+    /// Warnings of the first pass, which are those of the whole workload. `None` until the first pass has ended.
     first_warnings: Option<Vec<String>>,
     /// The workload of the current pass.
     pass: Box<dyn Workload>,
@@ -65,7 +66,7 @@ struct Repeat {
     shift: Shift,
     /// Start of the current pass.
     begin: Time,
-    /// Arrival of the last request of this pass so far, relative to the start of the pass.
+    /// Arrival time of the last request returned, relative to the start of the pass.
     last: Time,
     /// Number of requests of the current pass so far.
     requests: u64,
@@ -158,7 +159,8 @@ mod tests {
         })
     }
 
-    /// Returns up to `most` requests, each with the number of passes that were completed before it.
+    /// Returns the first requests of a workload, at most `most`. Each is returned with the number of passes completed
+    /// before it.
     fn all(mut workload: Box<dyn Workload>, most: usize) -> Vec<(u64, Request)> {
         let (mut all, mut batch) = (Vec::new(), Vec::new());
         while all.len() < most {
@@ -211,8 +213,8 @@ mod tests {
         }
     }
 
-    /// A workload whose first pass warns after a request was read. Later passes do not warn. Each pass has a request
-    /// beyond 1 MiB.
+    /// A workload with one request per pass, which is beyond 1 MiB. The first pass warns after the request; later
+    /// passes do not warn.
     struct Once {
         warns: bool,
         given: bool,
@@ -260,7 +262,7 @@ mod tests {
         })
     }
 
-    /// A request that is shifted beyond the end of the range is cut off there.
+    /// A request that a shift moves across the end of the range is shortened to end there.
     #[test]
     fn shifted_requests_end_within_the_range() {
         let shift = Shift {

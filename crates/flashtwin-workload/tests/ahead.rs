@@ -1,12 +1,12 @@
-//! Reading a trace on another thread gives the same result as on the calling thread, however much of the trace the
-//! consumer takes.
+//! Reading a trace on another thread gives the same result as reading it on the calling thread, even if the consumer
+//! takes only a part of the trace.
 
 use flashtwin::Request;
 use flashtwin_workload::{open_trace, read_ahead, TraceOptions, Workload};
 use std::path::PathBuf;
 
-/// Creates a trace of 20 000 lines. One line near each end is unreadable. The last line is unreadable, too, and exceeds
-/// the number of unreadable lines that are permitted.
+/// Creates a trace of 20 000 requests and three unreadable lines: one near the start and two near the end. If only two
+/// unreadable lines are permitted, the third is an error.
 fn trace() -> PathBuf {
     let mut lines: Vec<String> = (0..20_000)
         .map(|i| format!("{i},W,{},4096\n", i * 4096))

@@ -1,4 +1,5 @@
-//! Conversion of traces: a written trace has the same requests as its source, and no incomplete file remains.
+//! Conversion of traces: a written trace has the same requests as its source. No incomplete file remains after an
+//! error.
 
 use flashtwin::Request;
 use flashtwin_workload::{
@@ -187,7 +188,8 @@ fn records_of_all_kinds_survive_the_binary_form() {
     assert_eq!(read(&dst).0, expected);
     let info = |path, opts: &TraceOptions| {
         let info = trace_info(path, opts).unwrap();
-        // Warnings contain line numbers, and the text has one line more than requests.
+        // Only the number of warnings is compared, because their line numbers differ: the text has a header line in
+        // addition to its requests.
         (
             info.requests,
             info.span_s,

@@ -72,7 +72,8 @@ bs=64k
     }
     let (large, small): (Vec<&Request>, Vec<&Request>) =
         requests[400..].iter().partition(|r| r.bytes == 64 << 10);
-    // The jobs have 4096 and 512 requests, in random order.
+    // The two jobs have 4096 + 512 requests in all. The order is random, and so is the number of
+    // requests from each job.
     assert_eq!(large.len() + small.len(), 4096 + 512);
     assert!((400..630).contains(&large.len()), "{}", large.len());
     assert!(large
@@ -81,7 +82,7 @@ bs=64k
     assert!(small
         .iter()
         .all(|r| r.offset < 16 * MIB && r.placement.get() == Some(3)));
-    // With a random map, no block is accessed twice in a pass.
+    // fio's random map ensures that no block is accessed twice in one pass.
     let first: BTreeSet<u64> = small.iter().take(4000).map(|r| r.offset).collect();
     assert_eq!(first.len(), small.len().min(4000));
     let last = requests.iter().rposition(|r| r.bytes == 64 << 10).unwrap();
@@ -148,7 +149,8 @@ fn jobs_by_time_move_the_bytes_given() {
     let (large, small) = (bytes(128 << 10), bytes(4096));
     let total = 300.0 * MIB as f64;
     assert!(((large + small) / total - 1.0).abs() < 0.05);
-    // All three jobs have the same product of iodepth and bs.
+    // All three jobs have the same product of iodepth and bs, so each transfers a third of the
+    // bytes.
     assert!(
         (large / total - 1.0 / 3.0).abs() < 0.05,
         "{}",
@@ -292,7 +294,8 @@ fn errors_name_the_line_and_the_remedy() {
     );
 }
 
-/// Any job file is either read or rejected, and a job that was read is either built or rejected.
+/// Any job file is either read or rejected. A job file that was read is either turned into a load
+/// or rejected.
 #[test]
 fn mutated_jobs_never_panic() {
     const SAMPLE: &str = "[global]\nbs=4k\nfdp=1\n[a]\nrw=write\nsize=90%\nfdp_pli=0\n[b]\nstonewall\nrw=randrw\n\

@@ -39,8 +39,8 @@ fn transfers() -> Vec<Request> {
     ]
 }
 
-/// Returns requests that all formats can express. The arguments add requests that only some formats can express: trims,
-/// flushes, forced writes.
+/// Returns requests that all formats can express. The arguments add trims, flushes and forced writes, which only some
+/// formats can express.
 fn with(trim: bool, flush: bool, last: Option<bool>) -> Vec<Request> {
     let mut list = transfers();
     if trim {
@@ -220,7 +220,7 @@ fn header_lines_are_passed_over() {
     );
 }
 
-/// Values that are not valid in any column of any format.
+/// A value that is not valid in any column of any format causes an error that names the column and the line.
 #[test]
 fn a_damaged_column_is_named_with_its_line() {
     for (format, line) in GOOD {

@@ -1,5 +1,4 @@
-//! Generated loads are the same for the same seed, stay within their range, and have the requested
-//! statistics.
+//! Generated loads depend only on their seed, stay within their range, and have the requested statistics.
 
 use flashtwin::{Op, Request};
 use flashtwin_workload::{ErrorKind, GeneratorSpec, TraceInfo};
@@ -175,8 +174,8 @@ fn bursts_have_their_length_rate_and_duty() {
             .windows(2)
             .map(|w| w[1].arrival.0 - w[0].arrival.0)
             .collect();
-        // Silences have a mean of 50 x 10 us x 49 = 24.5 ms. A gap above 1 ms counts as a silence; 4 % of the silences
-        // are shorter.
+        // The silences between bursts have a mean of 50 x 10 us x 49 = 24.5 ms. A gap above 1 ms counts as a silence.
+        // The computation corrects for the 4 % of the silences that are shorter.
         let pauses = gaps.iter().filter(|&&g| g > 1_000_000_000).count() as f64;
         let length = requests.len() as f64 / (pauses / (-1.0f64 / 24.5).exp());
         assert!((length - 50.0).abs() < 2.0, "mean burst of {length}");
@@ -199,14 +198,16 @@ fn bursts_have_their_length_rate_and_duty() {
 fn steps_of_a_schedule_have_their_rates_and_durations() {
     for seed in flashtwin::seeds(2) {
         let text = "uniform:schedule=20k/s*50ms+0*150ms+80k/s*100ms,requests=450k";
-        // Requests in each tenth of a pass of 300 ms, over 49 whole passes. The requests end in pass 50 or 51.
+        // `tenths` counts the requests in each tenth of a pass of the schedule (300 ms), summed over 49 whole passes.
+        // The load ends in pass 50 or 51.
         let (pass, mut tenths) = (300_000_000_000, [0.0; 10]);
         for request in draw(text, GIB, seed) {
             if request.arrival.0 < 49 * pass {
                 tenths[(request.arrival.0 % pass * 10 / pass) as usize] += 1.0;
             }
         }
-        // 9000 requests per pass. The first and the third step begin or end in the middle of a tenth.
+        // A pass has 9000 requests. The first step of the schedule ends within a tenth, and the third step begins
+        // within one.
         let expected = [600, 400, 0, 0, 0, 0, 800, 2400, 2400, 2400].map(|n| f64::from(n) * 49.0);
         for (got, wanted) in tenths.iter().zip(expected) {
             assert!((got - wanted).abs() <= 0.03 * wanted, "{tenths:?}");
@@ -218,8 +219,8 @@ fn steps_of_a_schedule_have_their_rates_and_durations() {
 fn sizes_have_their_distribution() {
     for seed in flashtwin::seeds(2) {
         let mean = |text: &str| info(text, seed).size_mean_bytes;
-        // Rounding up to a = 4 KiB turns an exponential distribution of mean m into a geometric one of mean a / (1 -
-        // e^(-a/m)).
+        // Sizes are rounded up to a multiple of a = 4 KiB. This turns an exponential distribution of mean m into a
+        // geometric one of mean a / (1 - e^(-a/m)).
         let expected = 4096.0 / (1.0 - (-4096.0f64 / 32768.0).exp());
         assert!((mean("uniform:size=exp(32k),requests=300k") / expected - 1.0).abs() < 0.01);
         assert!((mean("uniform:size=geometric(24k),requests=300k") / 24576.0 - 1.0).abs() < 0.01);
@@ -239,7 +240,8 @@ fn sizes_have_their_distribution() {
 #[test]
 fn addresses_follow_their_pattern() {
     for seed in flashtwin::seeds(2) {
-        // Mean and standard deviation of the normal pattern, in a range so wide that it cuts nothing off.
+        // Mean and standard deviation of the normal pattern. The range is so wide that it cuts off no part of the
+        // distribution.
         let requests = draw("normal:sigma=40000k,requests=300k", 16 * GIB, seed);
         let n = requests.len() as f64;
         let mean = requests.iter().map(|r| r.offset as f64).sum::<f64>() / n;
@@ -317,13 +319,13 @@ fn disksim_requests_are_sequential_and_local_as_asked() {
         for pair in requests.windows(2) {
             if pair[1].offset == pair[0].offset + pair[0].bytes {
                 sequential += 1;
-                // Requests that start where the previous request ended have the kind of that request, except the few
-                // local ones that start there by chance.
+                // A request that starts where the previous request ended has the same operation as the previous
+                // request. The exceptions are a few local requests that start there by chance.
             }
             local += u32::from(pair[1].offset.abs_diff(pair[0].offset) <= 65536);
         }
         let n = requests.len() as f64;
-        // One of the 33 near places is the place where the previous request ended.
+        // A local request starts at one of 33 places. One of them is the place where the previous request ended.
         assert!(
             (f64::from(sequential) / n - (0.4 + 0.3 / 33.0)).abs() < 0.01,
             "{sequential}"
@@ -337,7 +339,7 @@ fn disksim_requests_are_sequential_and_local_as_asked() {
     }
 }
 
-/// Places of consecutive ranks in a cluster are adjacent, and every place of the range can be drawn.
+/// In a cluster, pages with consecutive ranks of popularity are adjacent. Every page of the range can be drawn.
 #[test]
 fn clusters_of_ranks_lie_side_by_side() {
     for seed in flashtwin::seeds(3) {

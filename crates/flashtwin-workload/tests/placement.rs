@@ -68,7 +68,7 @@ fn ids_out_of_range_are_named_with_their_line() {
 fn columns_name_ids() {
     let table = "at;where;stream\n1;0;5\n2;8;\n3;16;0x20\n4;16;7.0\n";
     let columns = "time=at:us,offset=where:sectors,placement=stream,size=where:sectors";
-    // In this table, the size is the address, and a request of size 0 is skipped.
+    // This table uses the address as the size, too. A request of size 0 is skipped.
     assert_eq!(ids(table, Some(columns)), [None, Some(32), Some(7)]);
     let hex = "1,ff\n2,10\n";
     assert_eq!(

@@ -456,7 +456,8 @@ fn compact_drops_untouched_addresses_and_keeps_the_order() {
     let info = info("compact", &text, &compact);
     assert_eq!(info.address_max_bytes, 4 * MIB);
     assert!(info.warnings[0].contains("1 trims"), "{:?}", info.warnings);
-    // A trace that has only trims of removed addresses ends; the reader does not wait for more.
+    // With compacted addresses, trims of addresses that are never accessed are dropped. The reader
+    // must also end if a trace has only such trims.
     let trims = csv(&[(0, "T", 0, MIB), (1, "T", MIB, MIB)]);
     assert_eq!(read_bytes(trims.as_bytes(), &compact).unwrap(), []);
 }

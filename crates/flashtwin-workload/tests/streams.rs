@@ -1,4 +1,4 @@
-//! Loads of several streams: shares, ranges, placement ids and orders. Also the named loads of papers.
+//! Loads of several streams: shares, ranges, placement ids and orders. The named loads of papers are tested, too.
 
 use flashtwin::{Op, Request};
 use flashtwin_workload::{GeneratorSpec, LoadSpec, Workload, NAMED_LOADS};
@@ -30,7 +30,7 @@ fn ranges_have_two_ends() {
             ("4M..8M", 1024, 2048),
             ("1M..50%", 256, 5000),
             ("0%..100%", 0, 10_000),
-            // A bound in percent that is within a page is rounded down, at both ends of a range.
+            // A bound in percent need not be a multiple of a page. Both bounds of a range are rounded down.
             ("33.333%..66.667%", 3333, 6666),
         ] {
             for pattern in [
@@ -297,8 +297,8 @@ fn fio_zipf_leaves_places_out_and_ours_does_not() {
     assert!(touched("zipf:theta=0.5,requests=100000") > 990);
 }
 
-/// Shares, ranges and placement ids equal those of the published jobs. So do the requests that fill the device before
-/// the load.
+/// The load `warp-3stream` has the shares, ranges and placement ids of the published jobs. The requests that fill the
+/// device before the load equal those of the published jobs, too.
 #[test]
 fn warp_3stream_is_the_published_job() {
     let pages = 100_000u64;
@@ -329,7 +329,8 @@ fn warp_3stream_is_the_published_job() {
             }
             let total: u64 = bytes.iter().sum();
             let found = bytes.map(|b| b as f64 / total as f64);
-            // The shares in all rows are within these limits.
+            // For every distribution and assignment of handles, the shares of the three streams are within these
+            // limits.
             for (found, (least, most)) in
                 found
                     .iter()
@@ -357,7 +358,7 @@ fn warp_3stream_is_the_published_job() {
                 .iter()
                 .all(|r| r.bytes == 4096 && r.placement.get() == ids[2]));
             assert!(small.iter().all(|offset| *offset >= boundary));
-            // Pages are drawn with replacement, so a fraction e^-1 of them is not written.
+            // The fill draws 10 000 pages with replacement, so a fraction e^-1 of the pages is not written.
             assert!((6200..6450).contains(&small.len()), "{}", small.len());
         }
     }
@@ -428,7 +429,7 @@ fn named_loads_are_documented() {
     }
 }
 
-/// Any text is either read or rejected, and a load that was read is either built or rejected.
+/// Any text is either read or rejected. A load that was read is either built or rejected.
 #[test]
 fn mutated_loads_never_panic() {
     let texts = [

@@ -44,7 +44,8 @@ fn columns_are_found_by_name_in_any_order_among_others() {
     ];
     let text = "extra,len,type,lba,note,ts\nx,4096,Read,16,\"a, b\",1000\n,512,w,1,,2500\n,1024,DISCARD,0,,3500\n";
     assert_eq!(read(text, COLUMNS), expected);
-    // A table as pandas writes floats, with an index column; then with semicolons, tabs and blanks.
+    // A table as pandas writes it, with an index column and floating-point numbers. Then the same
+    // table with semicolons and with tabs, and a table with blanks.
     let floats = ",len,type,lba,note,ts\n0,4096.0,R,1.6e+01,,1e3\n1,512.0,W,1.0,,2500.0\n2,1.024e+03,T,0.0,,0.35E4\n";
     assert_eq!(read(floats, COLUMNS), expected);
     assert_eq!(read(&floats.replace(',', ";"), COLUMNS), expected);
@@ -53,7 +54,8 @@ fn columns_are_found_by_name_in_any_order_among_others() {
     assert_eq!(read(blanks, COLUMNS), expected);
     let counted = "time=6:us,offset=4:sectors,size=2,op=3";
     assert_eq!(read(text, counted), expected, "a header, columns by number");
-    // Columns by number, in a table without a header, with a flag for the operation.
+    // A table without a header: columns are given by number, and the operation is a flag (1 for a
+    // read).
     let plain = "1.0,16,8,1\n2.5,1,1,0\n";
     let by_number = "time=1:ms,offset=2:sectors,size=3:sectors,op=4:read=1";
     assert_eq!(read(plain, by_number), expected[..2]);
@@ -172,11 +174,12 @@ fn op_codes_are_texts_or_numbers_of_several_kinds() {
         let columns = format!("time=time:ms,op=op:{codes},size=size,offset=lbn:sectors");
         assert_eq!(ops(scsi, &columns), [Write, Read, Write, Trim], "{codes}");
     }
-    // fio's log of latencies has the operations 0, 1, 2 and blanks around fields.
+    // fio's log of latencies numbers the operations 0, 1 and 2, and has blanks around its fields.
     let fio = "1, 84210, 0, 4096, 8192\n3, 91000, 1, 4096, 16384\n4, 20000, 2, 65536, 0\n";
     let columns = "time=1:ms,offset=5,size=4,op=3:read=0:write=1:trim=2";
     assert_eq!(ops(fio, columns), [Read, Write, Trim]);
-    // The case of letters matters only if two codes differ in nothing else.
+    // Codes are compared without regard to upper and lower case, unless two codes differ only in
+    // their case.
     let case = "0.1,W,1,8\n0.2,R,2,1\n0.3,w,3,8\n";
     let columns = "time=1:s,offset=3:sectors,size=4:sectors,op=2";
     assert_eq!(
@@ -187,7 +190,7 @@ fn op_codes_are_texts_or_numbers_of_several_kinds() {
         ops(case, &format!("{columns}:read=R|W:write=w")),
         [Read, Read, Write]
     );
-    // Words keep their meaning if the options define other codes.
+    // The words for operations keep their meaning if the options define only other codes.
     assert_eq!(
         ops(case, &format!("{columns}:flush=r")),
         [Write, Flush, Write]
@@ -333,7 +336,7 @@ fn times_are_dates_or_gaps() {
     let dates =
         "2024-05-31 23:59:59.5,R,7\n\"2024-06-01T00:00:00Z\",R,7\n2024-06-01T02:00:01+02:00,R,7\n";
     assert_eq!(arrivals(dates, columns), [0, 500_000, 1_500_000]);
-    // The date and the time of day are two words, but one column of the header.
+    // The date and the time of day are two words in a row, but only one column in the header.
     let words = "when op lba\n2024-05-31 23:59:59.5 R 7\n2024-06-01 00:00:00 R 8\n";
     assert_eq!(
         arrivals(words, "time=when:datetime,offset=lba:pages,op=op"),
@@ -382,7 +385,7 @@ fn headers_are_found_behind_titles_and_comments() {
     assert_eq!(read_snoop, expected);
     let counted = "time=1:s,offset=6:sectors,size=7,op=5";
     assert_eq!(read(snoop, counted), expected, "columns by number");
-    // The text with blanks can be in either of two columns.
+    // The text with a blank can be in either of two columns, so that line 3 is ambiguous.
     let twice = "ts a op b lba\n0 x R y 5\n1 x R R 6 5\n";
     let ambiguous = error(twice, "time=ts:us,op=op,offset=lba:pages");
     assert!(
@@ -498,7 +501,7 @@ fn request_logs_are_traces_and_parquet_needs_a_reader() {
 
 #[test]
 fn object_numbers_are_not_sectors() {
-    // Read as sectors, every object would overlap the next one.
+    // If these object numbers were sectors, every object would overlap the next one.
     let small: Vec<_> = (0..20)
         .map(|i| (i, u64::from(i * 7 % 10), 6000, -1))
         .collect();
@@ -510,7 +513,8 @@ fn object_numbers_are_not_sectors() {
     );
     assert!(found.warnings.join("; ").contains("--address-unit sectors"));
     assert_eq!(found.address_max_bytes, 9 * 8192 + 6000);
-    // The objects are far from one another, but begin anywhere within pages.
+    // If these object numbers were sectors, the objects would be far apart, but most would not
+    // begin at the start of a page.
     let spread: Vec<_> = (0..200)
         .map(|i| (i, u64::from(i) * 1001, 4096, -1))
         .collect();
@@ -590,7 +594,8 @@ fn oracle_general_is_known_by_its_references() {
     assert_eq!(read_bytes(&whole, &bytes).unwrap()[3].offset, 2048);
 }
 
-/// Creates an lcs trace with this size of the header and this version. The rows have operations.
+/// Creates an lcs trace (of libCacheSim) with a header of the given size and the given version.
+/// Each row has an operation.
 fn lcs(header: usize, version: u64, rows: &[(u32, u64, u32, u8)]) -> Vec<u8> {
     let mark = 0x1234_5678_9abc_def0_u64.to_le_bytes();
     let mut bytes = vec![0; header];
@@ -656,7 +661,7 @@ fn a_pipe_is_read_once_and_serves_every_pass() {
     use std::io::Write;
     use std::os::fd::AsRawFd;
     let (reader, mut writer) = std::io::pipe().unwrap();
-    // Because of its two volumes, the reader reads the trace twice.
+    // The trace has two volumes, so the reader reads it twice.
     let feeder = std::thread::spawn(move || {
         for i in 0..20_000u64 {
             writeln!(writer, "{i}.5 {} {i} 8 1", i % 2).unwrap();

@@ -1,11 +1,12 @@
-//! Units that a trace does not state: which of them are chosen, reported as doubtful, or rejected.
+//! Units of times and addresses that a trace does not state: the tests check which unit is chosen, and whether it is
+//! reported as doubtful or rejected.
 
 use flashtwin_workload::{
     read_bytes, trace_info, AddressUnit, ErrorKind, Format, TimeUnit, TraceInfo, TraceOptions,
 };
 
-/// Returns lines of the form `time device address size flag`; `gap` is the mean time between two
-/// requests, in units of the column.
+/// Returns lines of the form `time device address size flag`. `gap` is the mean time between two requests, in the unit
+/// of the time column.
 fn five_columns(gap: f64, decimals: usize, address: u64, size: u64) -> String {
     let mut time = 0.0;
     (0..500u64)
@@ -51,7 +52,7 @@ fn byte_addresses_in_columns_of_sectors_are_read_as_bytes() {
     let given = info("sectors", &text, &sectors);
     assert_eq!(given.size_max_bytes, 65536 * 512);
     assert_eq!(doubts(&given), "");
-    // A format given by name keeps its unit, but the doubt is reported.
+    // A format that is given by name keeps its unit of addresses, but the doubt is reported.
     let named = TraceOptions {
         format: Some(Format::Disksim),
         ..TraceOptions::default()
@@ -63,7 +64,8 @@ fn byte_addresses_in_columns_of_sectors_are_read_as_bytes() {
         "{}",
         doubts(&named)
     );
-    // Addresses that exceed any drive when read as sectors are bytes, whatever the sizes.
+    // If these addresses were sectors, they would exceed any drive. They are therefore read as bytes, whatever the
+    // sizes.
     let text = five_columns(5.0, 3, 1 << 40, 4000);
     let far = info("far", &text, &TraceOptions::default());
     assert_eq!(far.size_max_bytes, 4000);
@@ -92,11 +94,12 @@ fn time_units_of_five_columns_are_judged_by_the_rate() {
         ("dec_s_nine_rare", 20.000_000_013, 9, "s", true),
         // Milliseconds that a program computed.
         ("dec_ms_noise", 5.000_000_000_123_4, 13, "ms", false),
-        // The rate would be 50 per second in seconds, and 50 000 per second in milliseconds.
+        // If the times were seconds, the rate would be 50 requests per second; in milliseconds, it is 50 000 per
+        // second.
         ("dec_ms_or_s", 0.02, 6, "ms", true),
-        // The rate is 2000 per second in microseconds; in nanoseconds it would be 2 million per second.
+        // In microseconds, the rate is 2000 requests per second; in nanoseconds, it would be 2 million per second.
         ("us_fast", 500.0, 0, "us", true),
-        // In microseconds the requests would be so rare that only nanoseconds are plausible.
+        // If the times were microseconds, requests would be extremely rare. Only nanoseconds are plausible.
         ("ns_rare", 5e8, 0, "ns", false),
     ] {
         let found = info(

@@ -1,12 +1,12 @@
-//! Sets of chips. A set stores one bit for each chip, and the number of its chips. The file also has two records of
-//! changes: the chips whose work has changed, and the pages that have moved to other chips.
+//! Sets of chips. A set stores one bit for each chip, and the number of chips in the set. This file also has two
+//! records of changes: the chips whose remaining work has changed, and the pages that have moved to other chips.
 
 use crate::units::{ChipId, Lpn};
 
 /// A set of chips, by number.
 #[derive(Clone, Debug)]
 pub struct ChipSet {
-    /// One bit for each chip, and bits for two further numbers, which are never in the set.
+    /// One bit per chip, followed by two spare bits that are never set.
     words: Vec<u64>,
     of: u32,
     len: u32,
@@ -34,7 +34,7 @@ impl ChipSet {
         self.len == 0
     }
 
-    /// Returns the number of all chips, whether they are in the set or not.
+    /// Returns the number of all chips, not only of those in the set.
     #[inline]
     pub fn of(&self) -> u32 {
         self.of
@@ -46,7 +46,7 @@ impl ChipSet {
         self.words[chip.0 as usize / 64] >> (chip.0 % 64) & 1 == 1
     }
 
-    /// Returns the word with the bits of chips 64 * `i` to 64 * `i` + 63.
+    /// Returns the `i`-th word of the set. It has the bits of chips 64 * `i` to 64 * `i` + 63.
     #[inline]
     pub(crate) fn word(&self, i: usize) -> u64 {
         self.words[i]
@@ -62,8 +62,9 @@ impl ChipSet {
     }
 }
 
-/// Calls `find` for the chips of a set of chips below `of`, first for those from `start` on, then for those below
-/// `start`. Returns the first result that is not `None`. `word` returns a word of the set, as [`ChipSet::word`] does.
+/// Calls `find` for each chip of a set, and returns the first result that is not `None`. Starts at the chip `start`
+/// and continues in circular order. Ignores chips from `of` on. `word` returns a word of the set, as [`ChipSet::word`]
+/// does.
 #[inline]
 pub(crate) fn find_from<T>(
     start: u16,
@@ -95,8 +96,9 @@ pub(crate) fn find_from<T>(
     None
 }
 
-/// Record of the chips whose work has changed. A ring holds the latest changes. A reader keeps a value for each chip,
-/// and the number of changes it has seen. It then computes anew only the values of chips that have changed since.
+/// Record of the chips whose remaining work (queued or running operations) has changed. A ring holds the latest
+/// changes. A reader keeps a value for each chip, and the number of changes that it has read. At its next look it
+/// recomputes only the values of chips that have changed since.
 #[derive(Clone, Debug)]
 pub struct ChipChanges {
     ring: Vec<u16>,
@@ -113,7 +115,7 @@ impl ChipChanges {
         }
     }
 
-    /// Records that the work of a chip has changed.
+    /// Records that the remaining work of a chip has changed.
     #[inline(always)]
     pub(crate) fn note(&mut self, chip: usize) {
         let at = self.count as usize & (self.ring.len() - 1);
@@ -121,8 +123,8 @@ impl ChipChanges {
         self.count += 1;
     }
 
-    /// Records that the work of every chip may have changed. [`ChipChanges::since`] then returns `None` to readers
-    /// that have not seen this.
+    /// Records that the remaining work of every chip may have changed. For readers that have not read this change yet,
+    /// [`ChipChanges::since`] then returns `None`.
     pub(crate) fn note_all(&mut self) {
         self.count += self.ring.len() as u64 + 1;
     }
@@ -133,7 +135,7 @@ impl ChipChanges {
         self.count
     }
 
-    /// Returns the chips of all changes after the first `seen` ones. A chip that changed several times is returned
+    /// Returns the chips of all changes except the first `seen` ones. A chip that changed several times is returned
     /// several times. `None` if the ring no longer has all of these changes.
     #[inline]
     pub fn since(&self, seen: u64) -> Option<impl Iterator<Item = ChipId> + '_> {
@@ -144,10 +146,10 @@ impl ChipChanges {
     }
 }
 
-/// Record of the pages that a back end has moved to other chips on its own.
+/// Record of the pages that a back end has moved to other chips on its own, not for a write of the host.
 #[derive(Clone, Debug, Default)]
 pub struct MovedPages {
-    /// The moved pages, unless `any` is true. May contain a page several times.
+    /// The moved pages; a page may be listed several times. Not used if `any` is true.
     pub(crate) pages: Vec<Lpn>,
     /// Whether any page may have moved.
     pub(crate) any: bool,
@@ -204,7 +206,7 @@ mod tests {
             for _ in 0..2_000 {
                 let of = 1 + rng.below(200) as u16;
                 let start = rng.below(of.into()) as u16;
-                // The words also have bits for numbers that are no chips.
+                // The words also have random bits beyond the last chip. The search must ignore them.
                 let full: Vec<u64> = (0..of / 64 + 1).map(|_| rng.next_u64()).collect();
                 let words: Vec<u64> = full.iter().map(|word| word & rng.next_u64()).collect();
                 let wanted = 1 + rng.below(20) as u16;

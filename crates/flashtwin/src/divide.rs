@@ -1,8 +1,8 @@
-//! Division of 32-bit numbers by a divisor that is fixed when the divider is created. A division costs one
+//! Fast division of 32-bit numbers by a divisor that is known when the [`Divider`] is created. A division costs one
 //! multiplication.
 //!
-//! Every flash operation splits page and block addresses. Hardware divisions would make this slow. (Lemire, Kaser,
-//! Kurz: "Faster remainder by direct computation", 2019.)
+//! Every flash operation splits page and block addresses by division. The division instruction of the processor
+//! would be too slow. (Lemire, Kaser, Kurz: "Faster remainder by direct computation", 2019.)
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Divider {
@@ -26,8 +26,8 @@ impl Divider {
         self.by
     }
 
-    /// Divides `n` by the divisor. The stored inverse is rounded down; adding one to the dividend makes up for this.
-    /// The result is exact for all 32-bit numbers, and for every divisor including 1.
+    /// Returns `n` divided by the divisor. The stored inverse is rounded down, so one is added to `n` in
+    /// compensation. The result is exact for all 32-bit numbers, and for every divisor including 1.
     #[inline(always)]
     pub fn div(self, n: u32) -> u32 {
         ((self.inverse as u128 * (n as u128 + 1)) >> 64) as u32

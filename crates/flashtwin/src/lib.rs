@@ -1,9 +1,9 @@
 //! The flashtwin model: a flash device as a deterministic state machine.
 //!
-//! This crate has no clock, threads, files, sockets or global state. Its only randomness is a seeded generator, which
-//! is part of the device's state. [`Device::submit`] submits a request. [`Device::advance`] and [`Device::step`]
-//! advance the time. [`Device::next_event`] returns the next instant at which something happens. A finished request
-//! is returned as a [`Completion`]. An offline simulation and a live device are two drivers of the same object.
+//! This crate has no clock, threads, files, sockets or global state. Its random numbers follow from a seed, which is
+//! part of the device's state. [`Device::submit`] submits a request. [`Device::advance`] and [`Device::step`] advance
+//! the simulated time. [`Device::next_event`] returns the instant of the next event. A finished request is returned
+//! as a [`Completion`]. An offline simulation and a live device are two drivers of this model.
 //!
 //! ```
 //! use flashtwin::{DeviceSpec, Op, Request, Ssd, Time};

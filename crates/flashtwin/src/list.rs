@@ -1,4 +1,4 @@
-//! Doubly linked lists of pages, for policies. The links of all pages are in one array, which the page indexes.
+//! Doubly linked lists of pages, for buffer policies. The links of all pages are in one array, indexed by page.
 
 use crate::memory::{prefetch, reach};
 use crate::units::PageId;
@@ -34,7 +34,8 @@ impl Links {
         id(self.0[page.0 as usize].1)
     }
 
-    /// Returns `first` and the next two more recent pages, and prefetches the links of the third.
+    /// Returns three adjacent pages: `first`, the next more recent page, and the one after that. Prefetches the links
+    /// of the third.
     #[inline(always)]
     pub fn three_from(&self, first: Option<PageId>) -> [Option<PageId>; 3] {
         let second = first.and_then(|page| self.newer(page));
@@ -45,7 +46,7 @@ impl Links {
         [first, second, third]
     }
 
-    /// Returns the page `oldest` and all more recent ones, the least recent first.
+    /// Returns the page `oldest` and all pages that are more recent, in order from least to most recent.
     pub fn iter_from(&self, oldest: Option<PageId>) -> impl Iterator<Item = PageId> + '_ {
         std::iter::successors(oldest, |&page| self.newer(page))
     }
@@ -58,7 +59,7 @@ struct Ends {
     len: usize,
 }
 
-/// `N` lists that share one array of links; a page is in at most one of them.
+/// `N` lists that share one array of links. A page is in at most one of these lists.
 #[derive(Clone, Debug)]
 pub(crate) struct Lists<const N: usize> {
     links: Links,
@@ -118,8 +119,8 @@ impl<const N: usize> Lists<N> {
         ends.len += 1;
     }
 
-    /// Inserts a page into a list. It becomes the more recent neighbour of `older`; without `older`, it becomes the
-    /// least recent page. The page must not be in any list.
+    /// Inserts a page into a list, as the more recent neighbour of `older`. If `older` is `None`, the page becomes
+    /// the least recent one. The page must not be in any list.
     pub fn insert_newer_than(&mut self, list: usize, older: Option<PageId>, page: PageId) {
         let newer = match older {
             Some(older) => self.links.newer(older),
@@ -163,8 +164,9 @@ impl<const N: usize> Lists<N> {
         self.links.0.len() > page.0 as usize
     }
 
-    /// Removes `out` from a list, and inserts `page` at the most recent end. Then returns the fourth page that is
-    /// more recent than `out` was, and prefetches its links. Requires that:
+    /// Removes `out` from a list, and inserts `page` at its most recent end. Then counts four pages from the old
+    /// position of `out` towards the most recent end, returns the fourth of them, and prefetches its links. Requires
+    /// that:
     ///
     /// - `page` is in no list,
     /// - [`Lists::has_links_of`] is true for `page`,
@@ -272,8 +274,8 @@ impl List {
         self.0.push_newest(0, page);
     }
 
-    /// Inserts a page as the more recent neighbour of `older`; without `older`, it becomes the least recent page. The
-    /// page must not be in the list.
+    /// Inserts a page as the more recent neighbour of `older`. If `older` is `None`, the page becomes the least
+    /// recent one. The page must not be in the list.
     pub fn insert_newer_than(&mut self, older: Option<PageId>, page: PageId) {
         self.0.insert_newer_than(0, older, page);
     }

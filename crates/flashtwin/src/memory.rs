@@ -1,14 +1,14 @@
-//! Memory: hints to the processor and the operating system, and tables without bounds checks. The hints change no
-//! result.
+//! Hints to the processor and the operating system about memory, and tables without bounds checks. The hints do not
+//! affect results.
 //!
-//! A flash operation causes a few cache misses in tables of many megabytes, and these are most of its cost. Large
-//! memory pages halve the cost of a miss, because they avoid page walks. Prefetching hides most of the remaining
-//! cost.
+//! A flash operation causes a few cache misses in tables of many megabytes. They are most of its cost. Large memory
+//! pages halve the cost of a miss, because they avoid page walks. Prefetching hides most of the remaining cost.
 
 use std::ops::{Deref, DerefMut, Index, IndexMut};
 
-/// A table of records for the most frequent operations. Its indices are checked only in builds with debug assertions.
-/// A table of this type cannot shrink. All other tables are `Vec`s, whose indices are always checked.
+/// A table of records that is accessed by the most frequent operations. Its indices are checked only in builds with
+/// debug assertions. A table of this type cannot shrink. All other tables are `Vec`s, and their indices are always
+/// checked.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TrustedTable<T>(Vec<T>);
 
@@ -16,8 +16,8 @@ impl<T> TrustedTable<T> {
     /// Creates a table of the given records.
     ///
     /// # Safety
-    /// All code that can access the table must index it only with numbers of its records. A number of a record is
-    /// below the table's length, or was returned by [`TrustedTable::push`].
+    /// All code that can access the table must use only valid indices. An index is valid if it is below the table's
+    /// length, or was returned by [`TrustedTable::push`].
     pub unsafe fn new(records: Vec<T>) -> TrustedTable<T> {
         TrustedTable(records)
     }
@@ -27,13 +27,13 @@ impl<T> TrustedTable<T> {
         self.0
     }
 
-    /// Appends a record; its number is the previous length.
+    /// Appends a record. Its index is the previous length of the table.
     #[inline(always)]
     pub fn push(&mut self, record: T) {
         self.0.push(record);
     }
 
-    /// Extends the table with copies of `value` until it has a record numbered `i`.
+    /// Extends the table with copies of `value` until the index `i` is valid.
     #[inline(always)]
     pub fn reach(&mut self, i: usize, value: T)
     where
@@ -93,7 +93,7 @@ impl<T> IndexMut<usize> for TrustedTable<T> {
     }
 }
 
-/// Prefetches `table[i]`. The index may be beyond the table, since a prefetch cannot fail.
+/// Prefetches `table[i]`. The index may be beyond the end of the table, since a prefetch cannot fail.
 #[inline(always)]
 pub(crate) fn prefetch<T>(table: &[T], i: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -107,7 +107,7 @@ pub(crate) fn prefetch<T>(table: &[T], i: usize) {
     let _ = (table, i);
 }
 
-/// Prefetches an entry that may be in two cache lines.
+/// Prefetches `table[i]`, even if the entry extends over two cache lines.
 #[inline(always)]
 pub(crate) fn prefetch_whole<T>(table: &[T], i: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -165,8 +165,8 @@ fn advise_large_pages<T>(table: &Vec<T>) {
     let end = table.as_ptr() as usize + table.capacity() * size_of::<T>();
     if end > start + 512 * SMALL_PAGE {
         let length = (end - start) / SMALL_PAGE * SMALL_PAGE;
-        // SAFETY: the range is within one allocation of ours. The advice changes how the system provides its memory
-        // pages, not their contents. If the system refuses, the memory pages are merely small.
+        // SAFETY: the range is within the allocation of `table`. The advice changes how the system provides the
+        // memory pages, not their contents. If the system ignores the advice, the memory pages are merely small.
         unsafe { libc::madvise(start as *mut libc::c_void, length, libc::MADV_HUGEPAGE) };
     }
 }

@@ -1,6 +1,7 @@
-//! Reasons for which a device refuses an order. Orders are to collect garbage, and to fail or replace a member.
+//! Reasons for which a device refuses an order. An order requests it to collect garbage, or to fail or replace
+//! a member of an array.
 
-/// Error: a member cannot fail, or cannot be replaced.
+/// Error: a member of an array cannot fail, or cannot be replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemberError {
     /// No member has this number.
@@ -55,7 +56,7 @@ impl std::error::Error for MemberError {}
 /// Error: a device cannot execute an order to collect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CollectError {
-    /// The device's translation layer accepts no orders to collect; it merges blocks when necessary.
+    /// The device's translation layer accepts no orders to collect, because it merges blocks when necessary.
     Unable {
         /// Description of the device.
         device: String,

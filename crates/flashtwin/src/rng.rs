@@ -1,7 +1,7 @@
-//! The seeded generator of random numbers for the model itself, such as for preconditioning. The algorithm is
-//! splitmix64.
+//! The seeded generator of random numbers that the model itself uses, for example in preconditioning. The algorithm
+//! is splitmix64.
 
-/// A deterministic generator; the same seed gives the same numbers on every machine.
+/// A deterministic generator. Equal seeds give equal numbers on every machine.
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
 
@@ -21,24 +21,24 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// Returns a random number below `n`, which must not be 0. The number is scaled by a multiplication, with a bias
-    /// below n / 2^64.
+    /// Returns a random number below `n`, which must not be 0. Multiplies instead of dividing, so the probabilities
+    /// of the numbers are biased, but by less than n / 2^64.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         ((self.next_u64() as u128 * n as u128) >> 64) as u64
     }
 }
 
-/// Returns the seeds of a randomised test, from 0 on. Their number is `count`, multiplied by the environment variable
-/// `FLASHTWIN_SEEDS` if it is set. Each seed is printed as it is used, and the test runner shows the output of a
-/// failed test.
+/// Returns the seeds of a randomised test: 0, 1, 2 and so on. Their number is `count`, multiplied by the environment
+/// variable `FLASHTWIN_SEEDS` if it is set. Prints each seed when it is used, so that the output of a failed test
+/// shows the seed.
 #[doc(hidden)]
 pub fn seeds(count: u64) -> impl Iterator<Item = u64> {
     (0..seed_count(count)).inspect(|seed| println!("seed {seed}"))
 }
 
-/// Combines a seed with a name, such as that of a tested policy. Tests of several policies thus have different seeds,
-/// and adding a policy changes none of the others' seeds.
+/// Combines a seed with a name, such as that of a tested policy. Each policy thus has its own seeds, and they do not
+/// change when another policy is added.
 #[doc(hidden)]
 pub fn seed_of(name: &str, seed: u64) -> u64 {
     let mix = |sum: u64, byte: u8| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);

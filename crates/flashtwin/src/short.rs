@@ -1,9 +1,9 @@
-//! A queue that often becomes empty, such as the steps of a chip. The queue is stored in one piece and never wraps
-//! around. The memory of taken items is therefore used again only after the queue has become empty.
+//! A queue that often becomes empty, such as the steps of a chip. It is stored in a vector and never wraps around.
+//! The memory of removed items is therefore used again only after the queue has become empty.
 
 use std::ops::{Deref, DerefMut};
 
-/// The queue. As a slice, it has the items that have not been taken.
+/// The queue. It can be read as a slice of the items that are still in it.
 #[derive(Clone, Debug)]
 pub(crate) struct Short<T> {
     items: Vec<T>,
@@ -63,8 +63,8 @@ impl<T: Copy> Short<T> {
         first
     }
 
-    /// Moves the first item to `to`, or does nothing if the queue is empty. A large item is copied only once in this
-    /// way.
+    /// Moves the first item to `to`; does nothing if the queue is empty. In contrast to [`Short::pop_front`], copies
+    /// a large item only once.
     #[inline(always)]
     pub fn move_front(&mut self, to: &mut Option<T>) {
         let Some(first) = self.items.get(self.taken) else {

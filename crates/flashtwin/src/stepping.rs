@@ -1,18 +1,18 @@
-//! Applies accesses to a policy step by step, in the buffer of a small device, without simulating time.
+//! Applies accesses to a buffer policy one at a time, on a small device and without simulating time.
 
 use crate::buffer::trace::{step_through, BadToken, Step};
 use crate::buffer::untimed::UntimedBuffer;
 use crate::buffer::{Setup, UserPolicy};
 use crate::spec::{builtin, DeviceSpec, SpecError};
 
-/// Input of a trace of a policy: the name of the policy, and the sizes of the small device.
+/// Input of a policy trace: the policy with its parameters, and the dimensions of the small device.
 #[derive(Clone, Debug)]
 pub struct Traceable<'a> {
     /// Name of the policy.
     pub policy: &'a str,
     /// Capacity of the buffer in pages.
     pub capacity: u32,
-    /// Parameters of the policy: keys of the section `buffer` with their values.
+    /// Parameters of the policy, as keys of the section `buffer` with their values.
     pub set: &'a [(&'a str, &'a str)],
     /// Number of chips. Pages are striped over them.
     pub chips: u32,
@@ -26,9 +26,9 @@ impl Traceable<'_> {
     /// Returns the small device with this policy.
     ///
     /// # Errors
-    /// Fails if the policy or one of its keys is unknown, or is not valid for such a device.
+    /// Fails if the policy or one of its keys is unknown, or if a value is not valid for this device.
     pub fn device(&self) -> Result<DeviceSpec, SpecError> {
-        // The flash has enough room for the pages in the buffer. Nothing is written to it.
+        // The flash is large enough to hold the pages in the buffer. Nothing is written to it.
         let blocks = 2 * self.stride_pages * (64 + self.capacity / self.pages_per_block.max(1));
         let builtin = builtin("ecr").unwrap_or_default();
         let mut overrides: Vec<(String, String)> = vec![
@@ -61,7 +61,7 @@ impl Traceable<'_> {
     }
 }
 
-/// Applies `accesses` to the policy in the buffer of `device`, one after the other.
+/// Applies `accesses` one after the other to the buffer policy of `device`.
 ///
 /// # Errors
 /// Fails if an access cannot be parsed, or is beyond the end of the device.
@@ -74,7 +74,7 @@ pub fn trace_policy(device: &DeviceSpec, accesses: &str) -> Result<Vec<Step>, Ba
     step_through(untimed, setup.chips, accesses)
 }
 
-/// Applies `accesses` to a user's policy in the buffer of `device`, one after the other.
+/// Applies `accesses` one after the other to a user's policy, in the buffer of `device`.
 ///
 /// # Errors
 /// Fails in the same cases as [`trace_policy`].

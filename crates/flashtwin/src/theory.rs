@@ -1,13 +1,14 @@
-//! Closed forms of hit ratios and of response times. The hit ratios are computed from the popularity of pages.
+//! Closed forms of hit ratios and of mean response times. A hit ratio follows from the popularity of pages, that is,
+//! the share of the accesses that go to each page.
 //!
-//! The closed forms of write amplification are in [`crate::placement::theory`]. All forms are for independent
+//! The closed forms of write amplification are in [`crate::placement::theory`]. All forms assume independent
 //! references: each access draws its page independently of the others, with probabilities that do not change.
 
 use crate::placement::theory::uniform_fifo;
 use crate::spec::{DeviceSpec, Nand};
 
-/// Number of steps of a bisection, more than a double has binary digits. The first steps find the magnitude of the
-/// result.
+/// Number of steps of a bisection. It exceeds the number of binary digits of a double, because the first steps are
+/// needed to find the magnitude of the result.
 const STEPS: usize = 200;
 
 /// A class of pages that are accessed equally often.
@@ -19,27 +20,27 @@ pub struct PageClass {
     pub accesses: f64,
 }
 
-/// A pool: the blocks or superblocks among which a collection selects its victim. A device may have many pools, which
-/// are all alike.
+/// A pool: the blocks or superblocks among which a collection chooses its victim. If a device has several pools, they
+/// all have the same numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pool {
     /// Number of pools.
     pub pools: u32,
     /// Number of blocks or superblocks of a pool.
     pub units: u32,
-    /// Number of pages of a block or superblock that hold data.
+    /// Number of data pages of a block or superblock.
     pub unit_pages: u32,
-    /// Number of free blocks at or below which the pool collects.
+    /// GC watermark: the pool collects when it has at most this number of free blocks.
     pub low: u32,
-    /// Number of blocks that are neither free nor candidates when a collection begins. Long runs show them to be the
-    /// open block with `modern`, and one more block with `msr`.
+    /// Number of blocks that are neither free nor candidates for collection when a collection begins. In long runs,
+    /// these are the open block, and with `msr` one more block.
     pub unsealed: u32,
     /// Number of host pages in a pool if all exported pages are written.
     pub live_pages: u32,
 }
 
 impl Pool {
-    /// Returns the pools of a device whose translation layer is a page map.
+    /// Returns the pools of a device with a page map as its translation layer.
     pub fn of(spec: &DeviceSpec) -> Pool {
         let g = &spec.geometry;
         let chip = Pool {
@@ -71,10 +72,10 @@ impl Pool {
         }
     }
 
-    /// Returns the number of blocks in use when a collection begins, as the closed forms require it. This is the
-    /// number of sealed blocks, minus half of the share of a block that the host writes. The reason is that time is
-    /// measured in host writes: a newly opened block receives all its moved pages at once, and then host pages one by
-    /// one until it is sealed.
+    /// Returns the effective number of blocks in use when a collection begins, for the closed forms. They measure
+    /// time in host writes: a newly opened block receives all its moved pages at once, and then host pages one by one
+    /// until it is sealed. Therefore the result is the number of sealed blocks, minus half of the fraction of a block
+    /// that host pages fill.
     pub fn units_in_use(&self) -> f64 {
         let sealed = f64::from(self.units) - f64::from(self.low) - f64::from(self.unsealed);
         let live = f64::from(self.live_pages) / f64::from(self.unit_pages);
@@ -88,21 +89,22 @@ impl Pool {
     }
 }
 
-/// Returns the hit ratio of LRU by Che's approximation (IEEE JSAC 20(7), 2002). After its last access, a page stays
-/// in the buffer for the characteristic time. This is the time in which `capacity` different pages are accessed.
+/// Returns the hit ratio of LRU by Che's approximation (IEEE JSAC 20(7), 2002): each page stays in the buffer for the
+/// characteristic time after its last access. The characteristic time is the time in which `capacity` different pages
+/// are accessed.
 pub fn lru_hits(classes: &[PageClass], capacity: f64) -> f64 {
     hits(classes, capacity, |accesses| -(-accesses).exp_m1())
 }
 
-/// Returns the hit ratio of FIFO and of RANDOM, which are equal (Gelenbe, IEEE Trans. Comput. C-22(6), 1973). Che's
-/// approximation applies: let `a` be the mean number of accesses to a page in the characteristic time. Then the page
-/// is in the buffer with probability a / (1 + a).
+/// Returns the hit ratio of FIFO and of RANDOM, which are equal (Gelenbe, IEEE Trans. Comput. C-22(6), 1973). Uses
+/// Che's approximation: a page with a mean number of `a` accesses in the characteristic time is in the buffer with
+/// probability a / (1 + a).
 pub fn fifo_hits(classes: &[PageClass], capacity: f64) -> f64 {
     hits(classes, capacity, |accesses| accesses / (1.0 + accesses))
 }
 
-/// Computes a hit ratio. From the mean number of accesses to a page in the characteristic time, `present` computes
-/// the probability that the page is in the buffer.
+/// Computes a hit ratio by Che's approximation. `present` returns the probability that a page is in the buffer, given
+/// its mean number of accesses in the characteristic time.
 fn hits(classes: &[PageClass], capacity: f64, present: impl Fn(f64) -> f64) -> f64 {
     let used: Vec<&PageClass> = classes
         .iter()
@@ -132,8 +134,8 @@ fn hits(classes: &[PageClass], capacity: f64, present: impl Fn(f64) -> f64) -> f
 }
 
 /// Returns the mean response time of a queue with Poisson arrivals and one server (Pollaczek and Khinchine). `rate`
-/// is the number of arrivals per unit of time. `service` has each service time with its probability. `None` if the
-/// queue would grow without limit.
+/// is the number of arrivals per unit of time. `service` lists the possible service times, each with its probability.
+/// `None` if the queue would grow without limit.
 pub fn mean_response(rate: f64, service: &[(f64, f64)]) -> Option<f64> {
     let moment = |n: i32| -> f64 {
         let of = |&(time, chance): &(f64, f64)| chance * time.powi(n);

@@ -1,8 +1,8 @@
-//! Units of the model. Time is in integer picoseconds. Pages, chips and pages of the buffer have numbers. Writes have
-//! streams.
+//! Types of the model's quantities: time in integer picoseconds, the numbers of pages, chips and pages of the buffer,
+//! and the streams of writes.
 //!
-//! A `u64` of picoseconds covers 213 days. Nanoseconds would be too coarse: the reference's host bus takes 238.4 ns
-//! per sector, and rounding errors would accumulate. Floats would give different results on different machines.
+//! A `u64` of picoseconds covers 213 days. Nanoseconds would be too coarse: a sector takes 238.4 ns on the host bus
+//! of the reference, so rounding errors would accumulate. Floats would give different results on different machines.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Mul, Sub, SubAssign};
@@ -14,7 +14,7 @@ pub struct Time(pub u64);
 impl Time {
     /// The start of the clock, or an empty span.
     pub const ZERO: Time = Time(0);
-    /// Later than every instant that a run can reach: no instant.
+    /// No instant: later than every instant that a run can reach.
     pub const NEVER: Time = Time(u64::MAX);
 
     /// Returns a span of `ns` nanoseconds.
@@ -98,12 +98,12 @@ impl fmt::Display for Time {
     }
 }
 
-/// Logical page number: the page's address for the host, divided by the page size.
+/// Logical page number: the page's address as the host uses it, divided by the page size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Lpn(pub u32);
 
-/// Physical page number: the position of a flash page in the device.
+/// Physical page number: the position of a flash page among all flash pages of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Ppn(pub u32);
@@ -121,29 +121,29 @@ impl ChipId {
     }
 }
 
-/// Number of a page in the buffer. Numbers are small, because the number of an evicted page is used again.
+/// Number of a page in the buffer. The number of an evicted page is used again, so numbers stay small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PageId(pub u32);
 
-/// A stream of writes. It selects the open block of a pool into which a page is programmed.
+/// A stream of writes, hot or cold. It determines the open block of a pool to which a page is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Stream {
-    /// The cold open block. It is for rarely written pages, and for pages moved by GC. If a pool has only one open
-    /// block, this is the block for all pages.
+    /// Stream of the cold open block, for rarely written pages and for pages moved by GC. If a pool has only one open
+    /// block, all pages go to it.
     #[default]
     Cold,
-    /// The hot open block: for frequently written pages.
+    /// Stream of the hot open block, for frequently written pages.
     Hot,
 }
 
-/// Converts a count or an index to 32 bits. It always fits, because no specification permits more pages, and no table
+/// Converts a count or an index to 32 bits. The number always fits: no specification permits more pages, and no table
 /// has more entries.
 #[inline]
 pub(crate) fn narrow(n: impl TryInto<u32>) -> u32 {
     n.try_into().ok().expect("counts are below 2^32")
 }
 
-/// Converts a number of a device file to 32 bits. A number that is too large becomes the largest one.
+/// Converts a number from a device file to 32 bits. A number that does not fit becomes the largest 32-bit number.
 #[inline]
 pub(crate) fn saturating_u32(n: impl TryInto<u32>) -> u32 {
     n.try_into().unwrap_or(u32::MAX)

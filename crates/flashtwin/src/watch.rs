@@ -1,9 +1,8 @@
-//! Progress reports of work that takes no simulated time. Preconditioning, for example, may take minutes of real
-//! time.
+//! Progress reports of work that takes no simulated time, such as preconditioning. It may take minutes of real time.
 
-/// Observer of work that takes no simulated time. For the members of an array, several threads report to it at once.
+/// Observer of work that takes no simulated time. If the device is an array, several threads report to it at once.
 pub trait Watch: Sync {
-    /// Announces work on `pages` pages in addition to those announced before.
+    /// Announces work on `pages` further pages.
     fn expect(&self, pages: u64);
     /// Reports that work on `pages` of the announced pages is done. Returns false if the work must stop.
     fn done(&self, pages: u64) -> bool;
@@ -20,11 +19,11 @@ impl Watch for Unwatched {
     }
 }
 
-/// Number of pages between two reports. Work on them takes a few milliseconds.
+/// Number of pages between two reports. The work on this number of pages takes a few milliseconds.
 const PORTION: u64 = 64 * 1024;
 
-/// Calls `work` for each of `pages` pages, and reports to `watch`. Stops and returns false if `work` or `watch`
-/// returns false.
+/// Calls `work` for each page from 0 to `pages` - 1, and reports progress to `watch`. Stops and returns false as
+/// soon as `work` or `watch` returns false.
 pub(crate) fn each_page(watch: &dyn Watch, pages: u64, mut work: impl FnMut(u64) -> bool) -> bool {
     let mut begin = 0;
     while begin < pages {

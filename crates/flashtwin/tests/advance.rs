@@ -3,7 +3,7 @@
 use flashtwin::spec::builtin;
 use flashtwin::{DeviceSpec, Op, Request, Ssd, Time};
 
-/// An event at exactly the limit is not processed by the method that advances to below the limit.
+/// `advance_below` does not process an event that is due exactly at the limit.
 #[test]
 fn events_at_the_limit_are_not_due_before_it() {
     let spec = DeviceSpec::with_overrides(builtin("ecr").unwrap(), "ecr", &[("buffer", "none")]);

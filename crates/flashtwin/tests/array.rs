@@ -25,7 +25,7 @@ fn array(level: &str, members: &str, more: &[(&str, &str)]) -> Array {
     Array::new(&ArraySpec::with_overrides(text, "harmonia-array", &all).unwrap())
 }
 
-/// Submits random requests, some at the same instant, until the device has completed `count` of them.
+/// Submits `count` random requests, some of them at the same instant. Runs the device until all have completed.
 fn drive<B: Backend>(device: &mut Device<B>, seed: u64, count: u64) -> Vec<Completion> {
     drive_by(device, seed, count, 12, |rng| {
         Time::from_us(rng.below(4) * 200)
@@ -77,7 +77,7 @@ fn once_each(done: &[Completion], count: u64) {
     assert!(tags.into_iter().eq(0..count), "each request completes once");
 }
 
-/// An array with one member has the same results as that member alone.
+/// An array with one member completes its requests at the same times as that member alone.
 #[test]
 fn one_member_striped_is_that_member() {
     let mut one = array("raid0", "harmonia", &[]);
@@ -103,10 +103,10 @@ fn one_member_striped_is_that_member() {
     assert_eq!(a.erase_spread, s.erase_spread);
 }
 
-/// Pages can be sent directly to a member's flash, or as requests through its front end. Both paths have the same
-/// results. A limit on commands that is never reached forces the second path.
+/// An array can send pages directly to a member's flash, or as requests through the member's front end. Both paths have
+/// the same results. A limit on the member's commands forces the second path; the limit is never reached.
 ///
-/// The two paths process simultaneous events in different orders. Requests therefore have one page and arrive at
+/// The two paths process simultaneous events in different orders. Therefore requests have one page and arrive at
 /// different instants. They are so few that members seldom end operations at the same instant.
 #[test]
 fn members_without_costs_are_as_through_their_front_ends() {
@@ -145,15 +145,16 @@ fn members_without_costs_are_as_through_their_front_ends() {
     }
 }
 
-/// Compares both paths while members become slow, fail and are replaced with requests in flight. With these seeds, a
-/// rebuild never ends at the instant of another event for the same member.
+/// Compares the direct path and the path through front ends (see the test above) while members become slow, fail and
+/// are replaced with requests in flight. With these seeds, a rebuild never ends at the instant of another event for the
+/// same member.
 #[test]
 fn members_without_costs_go_wrong_as_through_their_front_ends() {
     let bare = ("member.link.bus_ns_per_sector", "0");
     let through = ("member.host.commands", "65535");
     let levels = ["raid1", "raid10", "raid5", "raid6"];
-    // The array keeps no record of single pages that are sent to members which were never slow. The third case of
-    // each level tests this.
+    // The array keeps no record of a single page that it sends to a member which was never slow. The third case of each
+    // level tests this.
     let cases = levels.map(|level| [(level, 1, true), (level, 11, true), (level, 11, false)]);
     for (level, seed, slow) in cases.into_iter().flatten() {
         let results = [&[bare][..], &[bare, through]].map(|front| {
@@ -191,8 +192,8 @@ fn members_without_costs_go_wrong_as_through_their_front_ends() {
             once_each(&done, 6000);
             done.sort_by_key(|c| (c.done, c.tag));
             // The parts of the response time are not compared, because the two paths may attribute simultaneous
-            // operations differently. The order of completions at one instant is not compared either, because
-            // requests to a failed member may complete in another order.
+            // operations differently. The order of completions at one instant is not compared, either: requests to a
+            // failed member may complete in another order.
             let done = done.iter().map(|c| (c.tag, c.done, c.status));
             let members = device.member_reports();
             let counts: Vec<_> = members.iter().map(|m| (&m.flash, &m.gc_time)).collect();
@@ -208,7 +209,7 @@ fn members_without_costs_go_wrong_as_through_their_front_ends() {
     }
 }
 
-/// The log of an array of bare members names every page that members read and write.
+/// With bare members, the array's log has every page that members read and write.
 #[test]
 fn pages_that_go_straight_to_members_are_logged() {
     let bare = ("member.link.bus_ns_per_sector", "0");
@@ -228,7 +229,7 @@ fn pages_that_go_straight_to_members_are_logged() {
     assert!(pages > 1000 && log.iter().any(|event| completes(&event)));
 }
 
-/// If the log is switched on while a write reads its page and its parity, the log has the writes of both.
+/// A write reads its page and its parity. If the log is switched on during these reads, it has the writes of both.
 #[test]
 fn a_log_switched_on_amid_a_write_names_its_pages() {
     let bare = ("member.link.bus_ns_per_sector", "0");
@@ -261,8 +262,8 @@ fn a_log_switched_on_amid_a_write_names_its_pages() {
     assert_eq!(sent, [(Op::Write, 1); 2]);
 }
 
-/// Compares both paths behind a buffer, where the order of simultaneous events changes the results. Requests
-/// therefore have one page each and never arrive at the same instant.
+/// Compares the direct path and the path through front ends, with a buffer in the array. Behind a buffer, the order of
+/// simultaneous events changes the results. Therefore requests have one page each and never arrive at the same instant.
 #[test]
 fn members_behind_a_buffer_are_as_through_their_front_ends() {
     for seed in flashtwin::seeds(3) {
@@ -298,8 +299,8 @@ fn members_behind_a_buffer_are_as_through_their_front_ends() {
             assert_eq!(done.len(), 8000);
             let mut reports = device.member_reports();
             for report in &mut reports {
-                // A member's flash counts operations by their cause in the array only if pages are sent to it
-                // directly. Through the front end, all are host reads and host writes.
+                // If the array sends pages directly to a member's flash, the flash counts them by the cause in the
+                // array. Through the front end, all of them are host reads or host writes.
                 let ops = &mut report.flash.ops;
                 for (as_known, cause) in [
                     (Cause::Fill, Cause::HostRead),
@@ -430,7 +431,8 @@ fn coordination_that_is_never_asked_for_changes_nothing() {
     }
 }
 
-/// Collections that take no time erase as many blocks as other collections, and no request waits for them.
+/// The coordination `ideal` collects in no time. It erases as many blocks as ordinary collection, and no request waits
+/// for it.
 #[test]
 fn ideal_erases_as_many_blocks_in_no_time() {
     for seed in flashtwin::seeds(3) {
@@ -468,7 +470,7 @@ fn ideal_erases_as_many_blocks_in_no_time() {
     }
 }
 
-/// Every scheme completes every request once, and sends the messages that its rule requires.
+/// With every coordination scheme, every request completes once. Every scheme except `local` orders collections.
 #[test]
 fn schemes_send_their_messages() {
     for (coordination, forced) in [
@@ -501,8 +503,8 @@ fn schemes_send_their_messages() {
     }
 }
 
-/// With reads around GC, some pages on collecting chips are computed from the rest of their stripes. With direct
-/// reads, no page is.
+/// With `reads = "around-gc"`, some pages on collecting chips are not read but computed from the rest of their stripes.
+/// With `reads = "direct"`, none are.
 #[test]
 fn pages_of_a_collecting_chip_are_worked_out() {
     let run = |reads: &str| {
@@ -520,8 +522,8 @@ fn pages_of_a_collecting_chip_are_worked_out() {
     assert!(run("around-gc") > 0);
 }
 
-/// One member is missing. A page whose stripe has its parity on this member is written without any read. This does
-/// not count as a write of a whole stripe.
+/// One member is missing. If the parity of a stripe is on this member, a page of the stripe is written without any
+/// read. Such a write does not count as a write of a whole stripe.
 #[test]
 fn a_part_of_a_stripe_without_parity_is_not_a_whole_stripe() {
     let mut device = array("raid5", "harmonia*4", &[]);
@@ -529,7 +531,8 @@ fn a_part_of_a_stripe_without_parity_is_not_a_whole_stripe() {
     device.fail_member(1).unwrap();
     let pages = device.exported_bytes() / 4096;
     for tag in 0..20 {
-        // A row has chunks of 8 pages on three members, so pages 97 apart are never in the same row.
+        // A row has 24 pages: a chunk of 8 pages on each of three members. Pages that are 97 apart are therefore never
+        // in the same row.
         let page = tag * 97 % pages;
         let now = Time::from_ms(tag * 10);
         device.advance(now);

@@ -1,4 +1,4 @@
-//! Descriptions of the policies. Each policy has an entry, and `docs/policies.md` has all entries.
+//! Descriptions of the policies: each policy has an entry, and `docs/policies.md` shows all entries.
 //!
 //! `FLASHTWIN_WRITE_DOCS=1 cargo test -p flashtwin --test all catalog` writes the page again.
 
@@ -155,7 +155,7 @@ fn every_decision_named_is_explained() {
     }
 }
 
-/// The code that CONTRIBUTING.md shows is the code of the files, except for indentation.
+/// CONTRIBUTING.md quotes code exactly as it is in the files, except for indentation.
 #[test]
 fn contributing_shows_the_code_as_it_is() {
     const PAGE: &str = include_str!("../../../CONTRIBUTING.md");

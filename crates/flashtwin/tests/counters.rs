@@ -12,8 +12,8 @@ fn device(name: &str, more: &[(&str, &str)]) -> Ssd {
     Ssd::new(&spec)
 }
 
-/// Submits `n` random writes of one page and keeps `depth` of them in flight. Returns the time that each write waited
-/// for a slot, if it waited.
+/// Submits `n` random one-page writes, and keeps `depth` of them in flight. Returns the waits for a slot, without those
+/// of length zero.
 fn write_at_random(ssd: &mut Ssd, n: u64, depth: usize, seed: u64) -> Vec<Time> {
     let mut rng = Rng::new(seed);
     let pages = ssd.exported_bytes() / PAGE;

@@ -1,5 +1,5 @@
-//! Pages in flight (D-36). A page that waits for its slot or its data is never evicted, whatever the policy. Accesses
-//! that find no page to evict wait, in the order of their arrival.
+//! Pages in flight (D-36). A page that waits for its slot or its data is never evicted, whatever the policy. If an
+//! access finds no page to evict, it waits. Such accesses continue in the order of their arrival.
 
 use flashtwin::buffer::ChosenPolicy as Named;
 use flashtwin::buffer::{Access, DeviceView, Eviction, PageId, Policy, Skip};
@@ -31,7 +31,7 @@ fn page(op: Op, page: u64, arrival: Time) -> Request {
     }
 }
 
-/// Waits until the device is idle, then accesses one page per microsecond. Returns the response times in us, in the
+/// Runs the device until it is idle, then accesses one page per microsecond. Returns the response times in us, in the
 /// order of the accesses.
 fn responses(ssd: &mut Ssd, op: Op, pages: impl Iterator<Item = u64>) -> Vec<f64> {
     while ssd.step() {}
@@ -48,8 +48,8 @@ fn responses(ssd: &mut Ssd, op: Op, pages: impl Iterator<Item = u64>) -> Vec<f64
     done.iter().map(|c| (c.done - c.arrival).as_us()).collect()
 }
 
-/// Returns the longest response time, in us, of eight reads from eight chips. The device has 64 idle chips. Its
-/// buffer has 4 pages, of which 3 are dirty.
+/// Submits eight reads to eight different chips, and returns the longest response time in us. The device has 64 idle
+/// chips. Its buffer has 4 pages, of which 3 are dirty.
 fn eight_reads(mut ssd: Ssd) -> f64 {
     ssd.fill_sequential();
     responses(&mut ssd, Op::Write, 100..103);
@@ -67,7 +67,7 @@ fn reads_of_idle_chips_are_served_side_by_side() {
     }
 }
 
-/// A policy that evicts the page inserted last. If `looks`, it considers only pages that it may evict.
+/// A policy that evicts the page inserted last. If `looks` is true, it considers only pages that may be evicted.
 #[derive(Clone)]
 struct Newest {
     pages: Vec<PageId>,
@@ -112,7 +112,7 @@ fn users_policies_evict_nothing_in_flight() {
     }
 }
 
-/// The buffer has two pages. Each pair of reads waits for the pair before it. No read overtakes another.
+/// The buffer has two pages. Each pair of reads waits for the pair before it, and no read overtakes another.
 #[test]
 fn accesses_wait_in_order_where_all_pages_are_in_flight() {
     for evict in ["blocking", "background"] {
@@ -124,7 +124,7 @@ fn accesses_wait_in_order_where_all_pages_are_in_flight() {
             ];
             let mut ssd = Ssd::new(&spec(&keys));
             ssd.fill_sequential();
-            // The last read is of page 4, which is in the buffer when it is the read's turn.
+            // The last read is of page 4. At its turn, page 4 is in the buffer.
             let reads = responses(&mut ssd, Op::Read, [0, 1, 2, 3, 4, 5, 4].into_iter());
             let first = reads[0];
             for (i, &response) in reads.iter().enumerate() {
@@ -138,8 +138,8 @@ fn accesses_wait_in_order_where_all_pages_are_in_flight() {
     }
 }
 
-/// Many more requests are in flight than the buffer has pages. They are reads and writes of parts of pages, trims and
-/// flushes. All of them complete. At each eviction, the buffer itself asserts that the page is not in flight.
+/// Many more requests are in flight than the buffer has pages: reads and writes of parts of pages, trims and flushes.
+/// All of them complete. At each eviction, the buffer itself asserts that the victim is not in flight.
 #[test]
 fn no_policy_evicts_a_page_in_flight_at_any_depth() {
     for seed in flashtwin::seeds(3) {
@@ -188,8 +188,8 @@ fn no_policy_evicts_a_page_in_flight_at_any_depth() {
     }
 }
 
-/// The chips become idle while each of eight chips has a dirty page in the buffer. As many of these pages are written
-/// back at the same time as the depth permits.
+/// Eight chips become idle, and each has a dirty page in the buffer. The number of pages that are written back at the
+/// same time is limited by `background_depth`.
 #[test]
 fn active_write_backs_are_limited_by_the_depth() {
     for (depth, at_once) in [("2", 2), ("5", 5), ("64", 8)] {
@@ -218,8 +218,8 @@ fn active_write_backs_are_limited_by_the_depth() {
     }
 }
 
-/// Eight chips each have a dirty page in the buffer. The host is quiet from 8 us on, and 1000 us later pages are written
-/// back. They stay in the buffer.
+/// Eight chips each have a dirty page in the buffer. The host is quiet from 8 us on. After 1000 us of quiet, the pages
+/// are written back, and stay in the buffer.
 #[test]
 fn pages_are_written_ahead_after_a_silence() {
     for (depth, at_once) in [("2", 2), ("5", 5), ("64", 8)] {
@@ -250,7 +250,7 @@ fn pages_are_written_ahead_after_a_silence() {
         assert_eq!(written(&ssd), 0, "the silence is too short");
         ssd.advance(start + Time::from_us(1008));
         assert_eq!(written(&ssd), at_once, "depth {depth}");
-        // No page is chosen that could only wait for the depth.
+        // The policy chooses no page that would have to wait because of the depth.
         let chosen = ssd.flash_report().policy_counters;
         assert_eq!(chosen, [("coop_written_ahead".to_owned(), at_once)]);
         while ssd.step() {}

@@ -1,12 +1,12 @@
-//! Logs of random devices under random loads. In a log, operations on one place never overlap, and the operations of
-//! a chip take as long as the report's busy time. Logging does not change the results.
+//! Logs of random devices under random loads. In a log, operations on one place (a chip or a channel, for example)
+//! never overlap. The operations of a chip take as long as the report's busy time. Logging does not change the results.
 
 use std::collections::BTreeMap;
 
 use flashtwin::spec::builtin;
 use flashtwin::{Cause, Completion, DeviceSpec, FlashEvent, Op, Place, Request, Rng, Ssd, Time};
 
-/// Keys of devices whose chips work in different ways.
+/// Settings of devices whose chips work in different ways.
 const KINDS: [&[(&str, &str)]; 12] = [
     &[],
     &[("nand.copy_back", "false")],
@@ -103,7 +103,7 @@ fn run(ssd: &mut Ssd, seed: u64) -> (Vec<FlashEvent>, Vec<Completion>) {
     (log, done)
 }
 
-/// Returns the operations of each place as intervals of time, in the order of the log.
+/// Returns the operations on each place as time intervals, in the order of the log.
 fn slices(log: &[FlashEvent]) -> BTreeMap<Place, Vec<(Time, Time)>> {
     let mut all: BTreeMap<Place, Vec<(Time, Time)>> = BTreeMap::new();
     let mut open: BTreeMap<Place, Time> = BTreeMap::new();
@@ -192,7 +192,7 @@ fn places_do_one_operation_at_a_time_and_busy_times_match_the_log() {
                 let logged = busy(Place::Collection(chip));
                 assert_eq!(logged, report.gc_time[chip as usize], "{keys:?} {chip}");
             }
-            // The log has as many pages and erases as the report counts.
+            // The log has as many pages and as many erases as the report counts.
             let pages_of = |wanted: Cause| -> u64 {
                 let of = |event: &FlashEvent| match *event {
                     FlashEvent::Begin {

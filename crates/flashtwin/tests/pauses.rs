@@ -27,14 +27,15 @@ fn spec(backend: &[(&str, &str)], pause: bool) -> DeviceSpec {
     DeviceSpec::with_overrides(builtin("ecr").unwrap(), "ecr", &set).unwrap()
 }
 
-/// Whether a pause is in progress at `at`, and has been for 3 ms. Programs that were queued before have then begun.
+/// Whether a pause has been in progress for at least 3 ms at the instant `at`. Programs that were queued before the
+/// pause have then begun.
 fn is_in_pause(at: Time) -> bool {
     let since_ms = at.0 as f64 / 1e9 % EVERY_MS as f64;
     since_ms >= (EVERY_MS - PAUSE_MS + 3) as f64
 }
 
-/// Writes pages at an even rate to a new device. Returns the longest response time of those after the buffer was
-/// full, the instants at which their programs began, and the number of completed requests.
+/// Writes pages at a constant rate to a new device. Returns the longest response time (only of writes after the buffer
+/// was full), the instants at which programs began, and the number of completed requests.
 fn run(spec: &DeviceSpec, per_s: u64, requests: u64) -> (Time, Vec<Time>, usize) {
     let mut ssd = Ssd::new(spec);
     ssd.set_flash_log(true);
@@ -89,7 +90,7 @@ fn in_a_pause_writes_wait_once_the_limit_is_reached() {
             begun.iter().filter(ends).count() > 8,
             "programs that were held"
         );
-        // 32 writes find room, and the next one waits until the end of the pause.
+        // In a pause, 32 writes find room. The next one waits until the end of the pause.
         let expected_ms = PAUSE_MS as f64 - DEPTH as f64 / per_s as f64 * 1000.0;
         let worst_ms = worst.0 as f64 / 1e9;
         assert!(

@@ -1,6 +1,6 @@
-//! The wait for a buffer slot, divided by the causes that delayed the operation which freed the slot. The expected
-//! values are computed by hand, for one chip and a buffer of one page. A page takes 102.4 us to transfer, 200 us to
-//! program and 25 us to read. An erase takes 1500 us.
+//! The wait for a buffer slot, split by the causes that delayed the operation which freed the slot. The expected values
+//! are computed by hand, for one chip and a buffer of one page. A page takes 102.4 us to transfer, 200 us to program
+//! and 25 us to read. An erase takes 1500 us.
 
 use flashtwin::spec::{builtin, builtin_array};
 use flashtwin::{Array, ArraySpec, Breakdown, Cause, Completion, DeviceSpec, Op, Rng, Ssd, Time};
@@ -10,7 +10,7 @@ const TRANSFER: Time = Time::from_ns(102_400);
 const PROGRAM: Time = Time::from_us(200);
 const READ: Time = Time::from_us(25);
 
-/// Returns a full device. Its buffer has one page, which contains page 0 of the device and is dirty.
+/// Returns a device with all pages written. Its buffer has room for one page, and holds page 0, which is dirty.
 fn device(more: &[(&str, &str)]) -> Ssd {
     let mut keys = vec![
         ("geometry.chips", "1"),
@@ -59,7 +59,7 @@ fn completed(ssd: &mut Ssd) -> Vec<Completion> {
     done
 }
 
-/// Returns the parts of a wait for a slot that a program has freed.
+/// Returns the parts of a wait for a slot that a program frees.
 fn slot(order: Time, queue_gc: Time) -> Breakdown {
     Breakdown {
         slot_order: order,
@@ -70,8 +70,8 @@ fn slot(order: Time, queue_gc: Time) -> Breakdown {
     }
 }
 
-/// Two writes arrive at the same time. The first waits until the cached page is programmed. The second waits until
-/// the page of the first is programmed, and for collections that the chip performs before that program.
+/// Two writes arrive at the same time. The first waits until the cached page is programmed. The second waits until the
+/// page of the first write is programmed, and for the collections of the chip before that program.
 #[test]
 fn second_write_waits_for_its_turn_then_for_gc_and_the_program() {
     let mut ssd = device(&[]);
@@ -160,7 +160,7 @@ fn limit_of_write_backs_is_the_order() {
     );
 }
 
-/// When a trim removes a page from the buffer, its slot becomes free without a flash operation.
+/// When a trim removes a page from the buffer, the slot of the page becomes free without a flash operation.
 #[test]
 fn slot_of_a_trimmed_page_is_waited_for_in_order() {
     let mut ssd = device(&[
@@ -181,7 +181,7 @@ fn slot_of_a_trimmed_page_is_waited_for_in_order() {
 }
 
 /// Writes one page at a time to an array whose members have buffers. Each write waits for the program that frees its
-/// slot, and for collections of the chip before that program. The response of the array has the same parts as that of
+/// slot, and for the chip's collections before that program. The array reports the same parts of the response time as
 /// the member.
 #[test]
 fn array_keeps_what_its_members_waited_for() {

@@ -21,7 +21,7 @@ fn a_trim_forgets_an_older_copy_whose_program_waits() {
             ..Request::default()
         };
         ssd.submit(now, &request, page).unwrap();
-        // In this time, the request crosses the host link, but no program ends.
+        // In this time, the request crosses the host link, but no program completes.
         ssd.advance(now + Time::from_us(4));
     };
     // The buffer has two pages. Page 6 evicts page 5, and the program of page 5 occupies the chip. Page 7 evicts page

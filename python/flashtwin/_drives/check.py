@@ -38,10 +38,11 @@ class Cell:
         modelled: figure of the device; None if the row is not run.
         error_percent: difference between the modelled and the measured figure, in percent of the latter.
         run_error_percent: standard error of the modelled figure, in percent.
-        role: "fitted", "held out", or "open" if the device is not fitted to this drive.
+        role: "fitted" if the fit of the device used this figure, "held out" if the fit did not, and "open" if
+            the device is not fitted to any drive.
         note: reason why the row is not run; empty if it is run.
         release: version of flashtwin that computed the modelled figure.
-        command: command line that runs the row again.
+        command: command line that repeats the run of this row.
     """
 
     device: str
@@ -88,7 +89,7 @@ class Check:
         write_cells(self.cells, path)
 
     def errors(self) -> Iterator[tuple[str, str, list[float]]]:
-        """Return the absolute errors in percent, by role of the cells (fitted or held out) and by figure."""
+        """Return the absolute errors in percent, by role (fitted or held out) and name of the figure."""
         groups: dict[tuple[str, str], list[float]] = {}
         for cell in self.cells:
             if cell.error_percent is not None:
@@ -141,7 +142,7 @@ def check_device(
     progress: OnProgress | None = None,
     fit: Fit | None = None,
 ) -> Check:
-    """Run the loads of tables of measurements on a device. Return the figures beside the measured ones.
+    """Run the loads of tables of measurements on a device, and compare its figures with the measured ones.
 
     Args:
         device: name or file.
@@ -154,10 +155,10 @@ def check_device(
         seed: seed of the initial state and of the loads.
         threads: number of rows that run at the same time.
         progress: function to call about ten times a second.
-        fit: rows to which the device is fitted; by default those of a fitted profile.
+        fit: rows to which the device is fitted; by default, those of the profile if it is a fitted one.
 
     Raises:
-        FlashtwinError: a table cannot be read, no row is chosen, or the device is no single SSD.
+        FlashtwinError: a table cannot be read, no row is chosen, or the device is an array.
         Interrupted: on Ctrl-C.
     """
     spec = read_device(device, set)
@@ -193,12 +194,12 @@ def check_device(
 
 
 def _only(row: Row) -> str:
-    """Return a pattern of `rows` that matches the name of a row."""
+    """Return a pattern, for the argument `rows`, that matches the name of this row."""
     return re.sub(r"[*?[;]", "?", row.name)
 
 
 class _Runner:
-    """Runs the loads of rows on one device. The rate of writes is measured only once."""
+    """Runs the loads of rows on one device. The rate of uniform writes is measured only once for all rows."""
 
     def __init__(self, timed: Timed, untimed: Untimed) -> None:
         self._timed = timed
@@ -223,9 +224,9 @@ class _Runner:
         waf = self._untimed.waf(load, control)
         if "waf" in row.figures:
             return {"waf": Modelled(waf, 0.0)}
-        # The medium limits the rate of writes, so the rate falls as write amplification rises. The row's rate
-        # is therefore computed from the rate of sequential or uniform writes on the device. That rate is
-        # multiplied by the ratio of their write amplification to that of the row.
+        # The flash limits the rate of writes, so the rate is inversely proportional to write amplification.
+        # The rate of the row is therefore computed from a rate measured on the device under a base load
+        # (sequential or uniform writes): rate of the base load x WAF of the base load / WAF of the row.
         if "mb_per_s" in row.figures:
             ratio = self._untimed.waf(SequentialPass(), control) / waf
             sequential = self._timed.sequential(control)

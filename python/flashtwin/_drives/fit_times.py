@@ -5,8 +5,8 @@ is multiplied by a factor. The cost is a weighted mean over the figures of the f
 
     ln(1 + e^2),  e = ln(modelled / measured) / tolerance
 
-Because of the logarithm, figures that the model cannot meet do not dominate the other figures. All other rows
-are held out: they never run during the fit.
+Because of the logarithm, a figure that the model cannot meet does not dominate the cost. Rows that are not
+fitted are held out: the fit never runs their loads.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ LENGTHS = Lengths(0.6, 1.0)
 TIMED_ROWS = "*/latency/*;*/reads/*"
 #: Weight of a rate; every other figure has weight 1.
 RATE_WEIGHT = 6.0
-#: Relative errors that count as one unit of the cost, by the end of a figure's name.
+#: Tolerances: relative errors for which e = 1 in the formula of the cost, by the end of a figure's name.
 TOLERANCES = {"kiops": 0.05, "p50": 0.1, "p99": 0.1, "p99.9": 0.2}
-#: Keys whose values are fitted. Each has the largest factor in either direction, and whether its values are
-#: whole numbers.
+#: Keys of the device file whose values are fitted. For each key: the largest factor by which a value is
+#: multiplied or divided, and whether values are rounded to whole numbers.
 PARAMETERS: dict[str, tuple[float, bool]] = {
     "timing.read_us": (2.0, False),
     "timing.program_us": (3.0, False),
@@ -60,11 +60,11 @@ PARAMETERS: dict[str, tuple[float, bool]] = {
     "buffer.pause_us": (1.5, False),
     "buffer.pause_every_us": (1.5, False),
 }
-#: Largest relative difference between the fits of several seeds if a value is called identified.
+#: A value is called identified if the fits of several seeds differ by at most this fraction.
 AGREEMENT = 0.10
-#: Cost of a device that is not valid, such as one whose pauses are longer than their distance.
+#: Cost of a device that is not valid, such as one whose pauses are longer than the time between them.
 _INVALID = 1e3
-#: Standard deviation of the first factors, as a share of the logarithm of the largest factor.
+#: Standard deviation of the first points of the search, in coordinates that run from -1 to 1.
 _SIGMA = 0.25
 
 #: Function that is called with the number of evaluated devices, their final number, and the lowest cost.
@@ -74,14 +74,14 @@ _Values: TypeAlias = "dict[str, list[float]]"
 
 @dataclass(frozen=True)
 class FittedTimes:
-    """A device whose times are fitted to rows of tables.
+    """A device with times that were fitted to rows of tables of measurements.
 
     Attributes:
         spec: the device.
         start_cost: cost of the device before the fit.
         cost: cost of `spec`.
-        values: fitted values by key, and for each key with several values by place in the list.
-        by_seed: the same values of each seed.
+        values: fitted values by key. A key that is a list in the device file has one value per element.
+        by_seed: for each seed, the values that its fit found.
         fit: the drive, and the figures that were fitted.
         interrupted: whether Ctrl-C ended the fit early.
     """
@@ -95,12 +95,12 @@ class FittedTimes:
     interrupted: bool = False
 
     def differences(self, key: str) -> list[float]:
-        """Return the relative differences between the largest and the smallest value over all seeds."""
+        """Return, for each value of a key, the spread over all seeds: largest / smallest value - 1."""
         seeds = zip(*(values[key] for values in self.by_seed), strict=True)
         return [max(values) / min(values) - 1 for values in seeds]
 
     def standing(self, key: str) -> str:
-        """Return whether the fits of several seeds agree on the values of a key, as text."""
+        """Return a text that states whether the fits of several seeds agree on the values of a key."""
         if len(self.by_seed) < 2:
             return "fitted"
         differences = self.differences(key)
@@ -111,7 +111,7 @@ class FittedTimes:
         )
 
     def to_toml(self, name: str) -> str:
-        """Return the device file. Lines of fitted values have a comment."""
+        """Return the device file. Each line with a fitted value ends in a comment that states this."""
         lines = [
             "# Written by `flashtwin calibrate fit --table`. Values without a comment were not fitted.",
         ]
@@ -147,15 +147,15 @@ def fit_times(
         device: name or file of the device to begin with.
         tables: CSV files, of which only rows with response times are used.
         set: keys of the device to override.
-        drive: drive whose rows are used, as the beginning of their names; by default the drive to which the
-            device is fitted.
+        drive: drive whose rows are used, given as the first part of their names, such as "h0"; by default the
+            drive to which the device is fitted.
         rows: rows to fit, as a pattern such as "*/latency/50", or several patterns separated by ";". By
             default those to which the device is fitted, or all rows of the drive.
         evaluations: number of devices that each fit simulates.
         seeds: seeds of the fits. A seed determines the loads and the search. With several seeds, the result
             is the fit with the lowest cost.
         threads: number of loads that run at the same time.
-        on_evaluated: function to call from time to time.
+        on_evaluated: function to call after each batch of simulated devices (`OnEvaluated`).
 
     Raises:
         FlashtwinError: a table cannot be read, no row is chosen, or a package is missing.
@@ -224,17 +224,17 @@ def _rows_to_fit(
 
 
 def tolerance(figure: str) -> float:
-    """Return the relative error that counts as one unit of the cost."""
+    """Return the tolerance of a figure: the relative error e = 1 in the formula of the cost."""
     return TOLERANCES[figure.removesuffix("_us").rpartition("_")[2]]
 
 
 def penalty(e: float) -> float:
-    """Return the cost of an error, which is given in tolerances."""
+    """Return the cost of an error `e`, which is given as a multiple of the tolerance."""
     return math.log(1 + e * e)
 
 
 def cost(rows: Sequence[Row], found: Sequence[Mapping[str, Modelled]]) -> float:
-    """Return the cost of the modelled figures of rows."""
+    """Return the cost of a device: the weighted mean over the figures of all rows."""
     costs = weights = 0.0
     for row, modelled in zip(rows, found, strict=True):
         for figure, measured in row.figures.items():
@@ -250,8 +250,8 @@ def cost(rows: Sequence[Row], found: Sequence[Mapping[str, Modelled]]) -> float:
 class _Search:
     """The fit of one seed.
 
-    A point of the search has a coordinate for each value: the logarithm of its factor divided by that of the
-    largest factor.
+    A point of the search has one coordinate from -1 to 1 for each value: ln(factor) / ln(largest factor). The
+    value of the device is multiplied by the factor.
     """
 
     def __init__(self, spec: Spec, rows: Sequence[Row], seed: int, threads: int) -> None:
@@ -277,7 +277,7 @@ class _Search:
         return sum(map(len, self._first.values()))
 
     def values(self, point: Sequence[float]) -> _Values:
-        """Return the values of a point, to three digits."""
+        """Return the values that a point stands for, rounded to three digits."""
         coordinates = iter(point)
         found: _Values = {}
         for key, values in self._first.items():
@@ -289,7 +289,7 @@ class _Search:
         return found
 
     def run(self, evaluations: int, report: Callable[[int, float], None]) -> None:
-        """Search until so many devices were simulated, or until Ctrl-C."""
+        """Search until the given number of devices was simulated, or until Ctrl-C."""
         try:
             self._run(evaluations, report)
         except KeyboardInterrupt:
@@ -339,14 +339,17 @@ class _Search:
         ]
 
     def _spec_at(self, point: Sequence[float]) -> Spec | None:
-        """Return the device of a point; None if its values are not permitted together."""
+        """Return the device with the values of a point; None if these values are not permitted together."""
         try:
             return _with_values(self._spec, self.values(point))
         except FlashtwinError:
             return None
 
     def _tasks(self, spec: Spec) -> Iterator[Task]:
-        """Return one task for each row. Times do not change the state in which loads begin."""
+        """Return one task for each row.
+
+        All devices of the search begin in one flash state, which does not depend on their times.
+        """
         timed = Timed(spec, self._seed, LENGTHS, self._written)
         for row in self._rows:
             yield Task(row.name, partial(_figures, timed, row))
@@ -360,7 +363,7 @@ def _figures(timed: Timed, row: Row, control: _core.Control) -> Mapping[str, Mod
 
 
 def _overrides(values: Mapping[str, Sequence[float]]) -> dict[str, Value]:
-    """Return values as overrides of a device. A key with one value is given as a number."""
+    """Return values as overrides of a device: a key with one value as a number, otherwise as a list."""
     found: dict[str, Value] = {}
     for key, each in values.items():
         whole = PARAMETERS[key][1]

@@ -38,12 +38,12 @@ class Fit:
     fitted: tuple[str, ...]
 
     def role(self, row: str, figure: str) -> str:
-        """Return the role of a figure of a row: whether the fit used it."""
+        """Return the role of a row's figure: "fitted" if the fit used it, otherwise "held out"."""
         name = f"{row}:{figure}"
         return "fitted" if any(fnmatchcase(name, pattern) for pattern in self.fitted) else "held out"
 
     def split(self, row: str, figure: str) -> str:
-        """Return how a figure of a row is held out from the fit, a key of `SPLITS`, or "fitted"."""
+        """Return in which way a row's figure is held out from the fit (a key of `SPLITS`), or "fitted"."""
         if self.role(row, figure) == "fitted":
             return "fitted"
         key, kind = row.split("/")[:2]
@@ -54,7 +54,7 @@ class Fit:
 
 @cache
 def fits() -> Mapping[str, Fit]:
-    """Return the fits by the names of their profiles."""
+    """Return the fits of all fitted profiles, by name of the profile."""
     text = Path(__file__).with_name("fits.toml").read_text(encoding="utf-8")
     return {
         name: Fit(tuple(fit["keys"]), fit["usable_gib"], tuple(fit["fitted"]))

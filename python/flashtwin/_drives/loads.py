@@ -1,11 +1,11 @@
-"""Loads of tables of measurements, as published: the writes before a measurement, and the measured load."""
+"""The loads of published measurements: the writes that precede a measurement, and the measured load."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
-#: Number of threads beside the probe, requests in flight per thread, and requests of the probe per second.
+#: Number of threads that write beside the probe; requests in flight per thread; rate of the probe.
 THREADS = 6
 IN_FLIGHT_MAX = 64
 PROBE_PER_S = 10_000
@@ -15,26 +15,27 @@ CLOSED_IN_FLIGHT = 512
 
 @dataclass(frozen=True)
 class CapacityShare:
-    """Part of a drive that is used: its first GiB, or the whole drive (None)."""
+    """Part of a drive that a load uses: its first `used_gib` GiB, or the whole drive (None)."""
 
     used_gib: float | None = None
 
 
 @dataclass(frozen=True)
 class ProbeBesideWrites:
-    """A probe beside a load of writes, each with a rate and a limit of requests in flight.
+    """A load that measures response times (the probe), and a load of writes that runs at the same time.
 
     Half of the probe's requests are reads, half are writes. The rate of the probe is constant, and only its
-    response times are reported. Beside the probe, six threads submit 99 % writes as a Poisson process. The
-    common rate of these threads is `per_s` minus half the rate of the probe. All requests have 4 KiB and are
-    uniform over the drive, which was overwritten three times before.
+    response times are reported. Six more threads submit requests as Poisson processes; 99 % of these requests
+    are writes. Together, their rate is `per_s` minus half the rate of the probe. Probe and threads have a
+    limit of requests in flight each. All requests have 4 KiB and are uniform over the drive. The drive was
+    overwritten three times before.
     """
 
     per_s: float
 
     @property
     def clients(self) -> list[tuple[str, int]]:
-        """Return the loads with their limits of requests in flight, the probe first."""
+        """Return each load with its limit of requests in flight: first the probe, then the threads."""
         each = (self.per_s - PROBE_PER_S / 2) / THREADS
         probe = f"uniform:write=0.5,rate={PROBE_PER_S}/s,arrival=constant"
         return [(probe, IN_FLIGHT_MAX), *[(f"uniform:write=0.99,rate={each:g}/s", IN_FLIGHT_MAX)] * THREADS]
@@ -55,7 +56,7 @@ class Rewrite:
         capacity: part of the drive in use.
         pattern: the writes, as a generated load.
         times: number of overwrites; None if `written_gib` is given.
-        shuffled: whether the drive was filled in random order before; otherwise it was filled sequentially.
+        shuffled: True if the drive was first filled in random order, False if it was filled sequentially.
         written_gib: bytes written, if `times` is None.
     """
 
@@ -68,12 +69,12 @@ class Rewrite:
 
 @dataclass(frozen=True)
 class Zones:
-    """Writes of zones.
+    """Writes that are sequential within zones of the drive.
 
     Each zone is trimmed before its first write. The last quarter of the writes is measured.
 
-    A write continues one of the open zones, which are equally likely. When a zone is full, a zone drawn among
-    those that are not open replaces it.
+    A write continues one of the open zones, which is chosen at random with equal probability. When a zone is
+    full, a zone that is not open is drawn at random and replaces it.
 
     Attributes:
         zone_gib: size of a zone.
@@ -97,7 +98,7 @@ class RandomReads:
     processes: int
 
 
-#: Loads of writes that are as fast as the drive completes them.
+#: Loads that submit a write as soon as the drive has completed another (closed loop).
 Writes = SequentialPass | Rewrite | Zones
 Load = ProbeBesideWrites | Writes | RandomReads
 
@@ -105,13 +106,15 @@ _REGIONS = re.compile(r"s([\d.]+)\s+f([\d.]+)")
 
 
 def pattern_of(pattern: str, details: str, times: float | None, start: str) -> Load | None:
-    """Return the load of a pattern given by name; None if no generated load has this pattern.
+    """Return the load for the name of a pattern; None if flashtwin cannot generate this pattern.
 
     Args:
         pattern: name of the pattern in the table.
-        details: exponent of a Zipf distribution, or the shares of regions in the pages and in the writes.
+        details: exponent of a Zipf distribution; or for each region, its share of the pages and its share of
+            the writes.
         times: number of overwrites.
-        start: writes before the load: "new" (none), "filled" or "shuffled".
+        start: state of the drive before the load: "new" (never written), "filled" (sequentially) or
+            "shuffled" (filled in random order).
     """
     whole = CapacityShare()
     shuffled = start == "shuffled"

@@ -1,4 +1,7 @@
-"""The errors of devices as a page: a cell per drive, load and figure, with both curves and its command."""
+"""The page of model errors: one cell per drive, load and figure.
+
+A click on a cell shows the measured and the modelled curve, and the command that runs the row again.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +20,16 @@ from .._support.files import write_text
 from .check import Cell, write_cells
 from .fits import SPLITS, fit_of
 
-#: Figures in the order of rows and columns, with their names.
+#: Names of the figures on the page, in the order in which tables list them.
 FIGURES = {
     "kiops": "rate",
     "mb_per_s": "MB/s",
     "waf": "WAF",
     **{f"{op}_p{p}_us": f"{op} p{p}" for op in ("read", "write") for p in ("50", "99", "99.9")},
 }
-#: Largest absolute errors in percent of all steps of the colour scale but the last.
+#: Upper bounds of the steps of the colour scale, as absolute errors in percent. The last step has no bound.
 _BOUNDS = (5, 10, 20, 50)
-#: Tables of the page by the kind of their rows: title, and meaning of the columns.
+#: Title of a table and meaning of its columns, by kind of rows.
 _KINDS = {
     "latency": ("Percentiles beside writes", "rate of the row in thousands of requests a second"),
     "fill": ("Write amplification by used capacity", "GiB in use and pattern of the writes"),
@@ -34,7 +37,7 @@ _KINDS = {
     "iops": ("Writes by pattern", "pattern"),
     "reads": ("Random reads", "processes x depth"),
 }
-#: Axes of curves by the kind of their rows. The curves of other kinds have Zipf distributions.
+#: Labels of the x axes of curves, by kind of rows. The x axis of all other curves is the Zipf exponent.
 _ACROSS = {"latency": _KINDS["latency"][1], "fill": "GiB in use"}
 _UNITS = {"kiops": "rate in thousands a second", "mb_per_s": "MB/s"}
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?)")
@@ -71,7 +74,7 @@ def _unit(figure: str) -> str:
 
 
 def _data(cell: Cell) -> dict[str, Any]:
-    """Return a cell for the page's script, with its place on the curve of its figure."""
+    """Return a cell for the page's script, with the curve that it belongs to and its x value."""
     key, kind, load = _parts(cell)
     curve, at = _place(kind, load)
     data = asdict(cell)
@@ -91,7 +94,10 @@ def _parts(cell: Cell) -> tuple[str, str, str]:
 
 
 def _place(kind: str, load: str) -> tuple[str, float | None]:
-    """Return the curve that a load belongs to, and its place on it; None for a list of loads."""
+    """Return the curve that a load belongs to, and the x value of the load on this curve.
+
+    The x value is None if loads of this kind have no order, such as patterns.
+    """
     base, _, again = load.partition("#")
     first, _, rest = base.partition("-")
     try:
@@ -107,7 +113,7 @@ def _place(kind: str, load: str) -> tuple[str, float | None]:
 
 
 def _short(load: str) -> str:
-    """Return the name of a load with short numbers, without the parts that all loads of a table share."""
+    """Return a short name of a load: short numbers, and no parts that are equal for all loads of a table."""
     reads = re.fullmatch(r"plain-4096-(\d+x\d+)-\w+(#\d+)?", load)
     if reads:
         return f"{reads[1]}{reads[2] or ''}"
@@ -154,13 +160,16 @@ def _stated(cells: Sequence[Cell]) -> str:
 
 
 def _middle(cells: Iterable[Cell]) -> tuple[float, float, int] | None:
-    """Return the median and the largest absolute error and the number of cells; None without errors."""
+    """Return the median absolute error, the largest one, and the number of cells that have an error.
+
+    Returns None if no cell has an error.
+    """
     errors = [abs(cell.error_percent) for cell in cells if cell.error_percent is not None]
     return (median(errors), max(errors), len(errors)) if errors else None
 
 
 def _by_release(cells: Sequence[Cell], releases: Sequence[str]) -> Table:
-    """Return the median errors with a row per release."""
+    """Return a table of median errors: one row per release, one column per figure."""
     figures = _figures(cells)
     rows = []
     for release in releases:
@@ -177,7 +186,7 @@ def _by_release(cells: Sequence[Cell], releases: Sequence[str]) -> Table:
 
 
 def _by_split(cells: Sequence[Cell]) -> Table:
-    """Return the median errors by the way in which cells are held out."""
+    """Return a table of median errors: one row per way of holding cells out, one column per figure."""
     figures = _figures(cells)
     words = {
         "fitted": "used by a fit",
@@ -206,7 +215,7 @@ def _figures(cells: Iterable[Cell]) -> list[str]:
 
 
 def _heat_tables(cells: Sequence[Cell], releases: Sequence[str]) -> list[HeatTable]:
-    """Return the tables of cells, a table per release and kind of loads. Earlier releases are folded."""
+    """Return one table of cells per release and kind of load. Tables of earlier releases are collapsed."""
     numbered: dict[tuple[str, str, str], list[tuple[int, Cell]]] = {}
     for number, cell in enumerate(cells):
         _, kind, load = _parts(cell)
@@ -254,6 +263,6 @@ def _heat_cell(number: int, cell: Cell) -> HeatCell:
 
 
 def _natural(text: str) -> list[tuple[int, float, str]]:
-    """Return a key that orders numbers in texts by their values."""
+    """Return a sort key for texts that contain numbers: "a9" is sorted before "a10"."""
     parts = _NUMBER.split(text)
     return [(1, float(part), "") if i % 2 else (0, 0.0, part) for i, part in enumerate(parts)]

@@ -1,6 +1,7 @@
 """Tables of measurements of drives: CSV files, whose kind is recognised by their columns.
 
-A row has a name such as h0/latency/70, the drive, the load as published, and the measured figures.
+Each row gives the name of a measurement, such as h0/latency/70, the drive, the published load, and the
+measured figures.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from .loads import (
     pattern_of,
 )
 
-#: Function that reads a record. It returns None for a record that is not compared.
+#: Function that makes a row from a record of the CSV file. For a record that is not compared, it returns
+#: None.
 _Reader: TypeAlias = "Callable[[Mapping[str, str]], Row | None]"
 #: Percentiles of the tables that are compared.
 PERCENTILES = ("50", "99", "99.9")
@@ -41,8 +43,8 @@ class Row:
         load: the load as published; None if it cannot be run.
         figures: measured figures by name; a name ends in the unit.
         doubt: reason why the row is not compared; empty if it is compared.
-        bounds: smallest and largest value of a figure in parts of the measurement, by name of the figure.
-        free_percent: free blocks after the row, as the drive's counter reports them in whole percent.
+        bounds: by name of the figure, its smallest and largest value over the parts of the measurement.
+        free_percent: free blocks after the measurement in whole percent, from the drive's counter.
     """
 
     name: str
@@ -75,9 +77,10 @@ def read_table(path: str | Path) -> list[Row]:
 
 
 def chosen_rows(rows: Sequence[Row], drives: Sequence[str] | None, patterns: str | None) -> list[Row]:
-    """Return rows of the drives (of all drives if None) whose names match one of the patterns, if given.
+    """Return the rows of some drives whose names match one of several patterns.
 
-    Patterns are separated by ";".
+    Patterns are separated by ";". If `drives` is None, rows of all drives are returned. If `patterns` is
+    None, all names match.
     """
     found = []
     for row in rows:
@@ -89,7 +92,7 @@ def chosen_rows(rows: Sequence[Row], drives: Sequence[str] | None, patterns: str
 
 
 def _numbered(path: str | Path, records: Sequence[Mapping[str, str]], read: _Reader) -> list[Row]:
-    """Read records. Rows with the same name get numbers."""
+    """Read records. A number such as "#2" is appended to a name that an earlier row already has."""
     rows: list[Row] = []
     seen: dict[str, int] = {}
     for line, record in enumerate(records, 2):
@@ -106,9 +109,10 @@ def _numbered(path: str | Path, records: Sequence[Mapping[str, str]], read: _Rea
 
 
 def _latency(record: Mapping[str, str]) -> Row | None:
-    """Read a row with percentiles of a probe beside writes.
+    """Read a row with the percentiles of a probe that ran beside writes.
 
-    Only the row for all passes together is compared; None for the rows of single passes.
+    The table has one row for all passes together, which is compared. For rows of single passes, the result is
+    None.
     """
     if record["pass"] != "all":
         return None
@@ -142,8 +146,8 @@ def _fill(record: Mapping[str, str]) -> Row:
 def _bounds(record: Mapping[str, str]) -> dict[str, tuple[float, float]]:
     """Return the bounds of write amplification.
 
-    The bounds are the smallest and largest value in the four parts of a run. If the record has no values of
-    parts, they are the smaller and the larger of the values of the last quarter and of the whole run.
+    The bounds are the smallest and largest value over the four parts of a run. If the record has no values of
+    parts, the bounds are the values of the last quarter and of the whole run, the smaller one first.
     """
     low, high = record["waf_lo_of_4_parts"], record["waf_hi_of_4_parts"]
     if not low or not high:
@@ -176,7 +180,7 @@ def _pattern(record: Mapping[str, str]) -> Row:
 
 
 def _iops(record: Mapping[str, str]) -> Row:
-    """Read a row of the rate of writes by pattern."""
+    """Read a row with the rate of writes under one pattern."""
     pattern, details = record["pattern"], record["details"]
     zones = f"{record['open_zones']}x{record['zone_gib']}GiB" if record["open_zones"] else ""
     kind = zones or details.replace(" ", ",")
@@ -196,7 +200,7 @@ def _iops(record: Mapping[str, str]) -> Row:
 
 
 def _zones(record: Mapping[str, str], times: float | None) -> Zones | None:
-    """Return the writes of zones of a row; None if the row has none."""
+    """Return the zone load of a row; None if the row is not about zones."""
     if not record["open_zones"]:
         return None
     return Zones(float(record["zone_gib"]), int(record["open_zones"]), times)

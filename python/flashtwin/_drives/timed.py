@@ -14,9 +14,9 @@ from .._devices import Spec
 from ..errors import Interrupted
 from .loads import CLOSED_IN_FLIGHT, ProbeBesideWrites, RandomReads
 
-#: Lag in seconds behind its schedule beyond which a thread of the load generator drops requests.
+#: A thread of the load generator drops requests if it lags behind its schedule by more than these seconds.
 BEHIND_MAX_S = 5.0
-#: Number of parts of a measurement. The error is computed from the differences between parts.
+#: Number of parts of a measurement. The standard error is computed from the differences between parts.
 PARTS = 5
 #: Preconditioning of the drive before reads and before writes.
 WRITTEN = "random:3"
@@ -50,7 +50,7 @@ class Modelled:
 
 
 def written(spec: Spec, seed: int, control: _core.Control) -> _core.Device:
-    """Return a device in the state after some overwrites."""
+    """Return a device that was overwritten as `WRITTEN` states."""
     device = _core.Device(spec)
     if not device.precondition(WRITTEN, seed, control):
         raise Interrupted(None)
@@ -58,10 +58,10 @@ def written(spec: Spec, seed: int, control: _core.Control) -> _core.Device:
 
 
 class Timed:
-    """A device in the state after some overwrites, and copies of it that run loads."""
+    """A device that was overwritten several times (`WRITTEN`). Each load runs on a copy of it."""
 
     def __init__(self, spec: Spec, seed: int, lengths: Lengths, written: _core.Device | None = None) -> None:
-        """Prepare a device. `written` is a device of equal flash in the state in which loads begin."""
+        """Prepare a device. `written` is a device with equal flash that was already overwritten."""
         self._spec = spec
         self._seed = seed
         self._lengths = lengths
@@ -70,7 +70,7 @@ class Timed:
         self._found: dict[ProbeBesideWrites | RandomReads, Mapping[str, Modelled]] = {}
 
     def _device(self, control: _core.Control) -> _core.Device:
-        """Return a device in the state in which loads begin."""
+        """Return a new copy of the overwritten device."""
         if self._written is None:
             self._written = written(self._spec, self._seed, control)
         return self._written.fork(self._spec, None)
@@ -78,10 +78,10 @@ class Timed:
     def run(
         self, clients: Sequence[tuple[str, int]], control: _core.Control, lengths: Lengths | None = None
     ) -> tuple[Sequence[Sequence[tuple[_Histogram, _Histogram]]], float]:
-        """Run loads, each with its limit of requests in flight, on a copy of the device.
+        """Run several loads at the same time on a copy of the device.
 
-        Returns the histograms of reads and of writes, by load and by part of the measurement, and the write
-        amplification of the medium.
+        `clients` has each load with its limit of requests in flight. Returns the histograms of reads and of
+        writes, by load and by part of the measurement, and the write amplification of the flash.
         """
         lengths = lengths or self._lengths
         device = self._device(control)
@@ -98,9 +98,9 @@ class Timed:
         return histograms, media / host if host else math.nan
 
     def beside_writes(self, load: ProbeBesideWrites, control: _core.Control) -> Mapping[str, Modelled]:
-        """Return the figures of a probe beside a load, which is run only once for all drives."""
+        """Return the figures of a probe beside writes. A load is run only once for all rows."""
         if load not in self._found:
-            # No page is programmed until the buffer is full.
+            # Warm up until the buffer is full, because no page is programmed before.
             full_s = 1.2 * self._spec.buffer_pages / load.per_s
             lengths = Lengths(max(self._lengths.warm_s, full_s), self._lengths.span_s)
             histograms, _ = self.run(load.clients, control, lengths)
@@ -111,7 +111,7 @@ class Timed:
         return self._found[load]
 
     def writes(self, control: _core.Control) -> tuple[Modelled, float]:
-        """Return the rate of uniform writes in a closed loop, and their write amplification."""
+        """Return the rate and the write amplification of uniform writes in a closed loop."""
         histograms, waf = self.run([("uniform:write=1", CLOSED_IN_FLIGHT)], control)
         return self._rate(histograms), waf
 
@@ -130,7 +130,7 @@ class Timed:
         return figures
 
     def sequential(self, control: _core.Control) -> Modelled:
-        """Return the MB/s of sequential writes of 512 KiB at depth 1 on a new device."""
+        """Return the throughput in MB/s of sequential writes of 512 KiB at depth 1 on a new device."""
         if self._sequential is not None:
             return self._sequential
         device = _core.Device(self._spec)
@@ -153,7 +153,10 @@ class Timed:
 
 
 def percentiles(op: str, parts: Sequence[_Histogram]) -> dict[str, Modelled]:
-    """Return percentiles, each with its standard error. The histogram is given in parts."""
+    """Return the percentiles over all parts of a measurement.
+
+    `parts` has one histogram per part. The standard error is computed from the percentiles of the parts.
+    """
     found = {}
     whole = sorted(pair for part in parts for pair in part)
     for name, share in (("50", 0.5), ("99", 0.99), ("99.9", 0.999)):

@@ -1,6 +1,6 @@
 """Write amplification of a device, simulated without time (flash operations have no durations).
 
-The writes are those of a row of a table of measurements (`tables`).
+The load is a row of writes in a table of measurements (`tables`).
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ else:
 
 #: Fraction of a run that is measured: its last quarter.
 MEASURED = 0.25
-#: Number of overwrites if the capacity of the drive is not known.
+#: Number of overwrites if it cannot be computed because the capacity of the drive is not known.
 TIMES = 4.0
 #: Number of pages written to a zone at a time.
 CHUNK = 16
 
 
 class Untimed:
-    """A device that writes by units. Each unit has one block of every die."""
+    """A device that writes and erases by units. A unit consists of one block of every die."""
 
     def __init__(self, spec: Spec, usable_gib: float | None, seed: int, quick: bool) -> None:
         """Prepare a device for runs.
 
         Args:
             spec: the device.
-            usable_gib: capacity of the drive, for loads that use only a part of it.
+            usable_gib: capacity of the measured drive; the share that a load uses is computed from it.
             seed: seed of the loads.
-            quick: write a quarter of the pages of each unit.
+            quick: simulate units and a capacity with only a quarter of the pages.
         """
         self._words = dict(_core.placement_words_of(spec)[0])
         self._page_bytes = _core.placement_words_of(spec)[1]
@@ -54,15 +54,15 @@ class Untimed:
         self._found: dict[Rewrite | Zones, float] = {}
 
     def waf(self, load: Writes, control: _core.Control) -> float:
-        """Return the bytes that the medium counts per byte of the host.
+        """Return the write amplification of a load: bytes written to the flash per byte written by the host.
 
         A load is run only once, even if several rows have it.
         """
         if isinstance(load, SequentialPass) or (
             isinstance(load, Rewrite) and load.shuffled and load.times == 1.0
         ):
-            # No page is moved, because all pages of a unit become invalid together. With a shuffled fill, the
-            # fill itself is measured.
+            # No page is moved. A sequential pass invalidates all pages of a unit together. For a shuffled
+            # load of one pass, the shuffled fill itself is measured.
             return self._overhead
         if load not in self._found:
             self._found[load] = self._run(load, control)
@@ -103,7 +103,7 @@ class Untimed:
         return (1 + moved / host) * self._overhead
 
     def _zones(self, load: Zones, pages: int, times: float) -> _core.Workload:
-        """Return writes of zones, scaled to the capacity of the device."""
+        """Return the writes of a zone load. Zones are scaled by device capacity / drive capacity."""
         import pyarrow as pa
 
         share = load.zone_gib / (self._usable_gib or 1.0)

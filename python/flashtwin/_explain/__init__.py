@@ -33,10 +33,10 @@ __all__ = ["RequestExplanation", "RunExplanation", "explain_request", "explain_r
 _TIME = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(s|ms|us)")
 _PS = {"s": 10**12, "ms": 10**9, "us": 10**6}
 _SLOWEST = re.compile(r"slowest(?::([1-9]\d*))?")
-#: Number of further timeline windows that are tried for a request.
+#: Number of times that a shorter timeline window is tried for a request.
 _RETRIES = 3
-#: If a timeline becomes full before the request completes, the next window is shorter. Its length is chosen
-#: to fill this fraction of the maximum size of a timeline, at the rate of events in the window before.
+#: If a timeline becomes full before the request completes, a shorter window is tried. Its length is chosen so
+#: that, at the previous window's rate of events, this fraction of a timeline's maximum size is filled.
 _ROOM = 0.6
 
 
@@ -47,16 +47,17 @@ def explain_request(
     request: int | str = "slowest",
     **options: Unpack[RunOptions],
 ) -> list[RequestExplanation]:
-    """Explain what requests of a run waited for: by chip, operation and cause.
+    """Explain the response times of single requests: the chips, operations and causes that they waited for.
 
-    The run is repeated with a timeline around each of the requests, which does not change its results.
+    The run is repeated once per explained request, and records a timeline around it. Recording does not
+    change the results of the run.
 
     Args:
         workload: as for `run`.
         device: as for `run`.
-        request: number of a request, as in the request log; or "slowest", or "slowest:5" for the five slowest
-            requests; or a time from the start of the measurement, such as "12.5s", for the slowest request in
-            flight at that time.
+        request: the requests to explain. A number is that of a request in the request log. "slowest" is the
+            slowest request, "slowest:5" the five slowest ones. A time from the start of the measurement, such
+            as "12.5s", is the slowest request in flight at that time.
         {options}
 
     Raises:
@@ -86,9 +87,9 @@ def explain_run(
     seeds: int = 3,
     **options: Unpack[RunOptions],
 ) -> RunExplanation:
-    """Explain what limits a device: causes of the mean response time, and effects of doubled resources.
+    """Explain what limits a device: the causes of its mean response time, and the resources that reduce it.
 
-    The workload is run on the unchanged device and on devices on which one resource is doubled: buffer,
+    The workload is run on the unchanged device, and on variants with one doubled resource each: buffer,
     reserve, dies, link rate, or the limit of write-backs in flight.
 
     Args:
@@ -127,7 +128,7 @@ def explain_run(
 
 @dataclass(frozen=True)
 class _Selector:
-    """Requests to explain: one given by number, several of the slowest, or the slowest at an instant."""
+    """Requests to explain: the one with a number, the N slowest ones, or the slowest one at an instant."""
 
     number: int | None = None
     slowest: int | None = None
@@ -154,7 +155,7 @@ class _Run:
 
 
 class _Runs:
-    """Runs of a job, all from the same state, each with a timeline."""
+    """Repeated runs of one job. All begin from one state of the device, and each records a timeline."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -163,7 +164,7 @@ class _Runs:
     def run(self, window: Window, log: Path | None = None) -> _Run:
         """Run the workload with a timeline window. Return the result and the timeline's start in ps.
 
-        If `log` is a file, the whole workload is run; otherwise the run ends with the window.
+        If `log` is a file, the whole workload is run; otherwise the run ends at the end of the window.
         """
         options: RunOptions = {**self._job.options, "timeline": window, "log": log or False}
         span_max_s = None if log else window.from_s + window.length_s
@@ -180,8 +181,8 @@ class _Runs:
     def around(self, row: dict[str, Any], start_ps: int) -> tuple[Events, int]:
         """Return the events around a request, and the instant from which they are recorded.
 
-        The window begins before the request's arrival by as much time as the request takes. It begins later
-        if the timeline would be too large.
+        The window begins one response time before the request's arrival. If that timeline would be too large,
+        the window begins later.
         """
         arrival = row["arrival_ps"] - start_ps
         done = arrival + row["response_ps"]
@@ -239,6 +240,6 @@ def _slowest(times: pa.Table, n: int) -> pa.Table:
 
 
 def _depth(job: Job) -> int | None:
-    """Return the limit of write-backs of a buffer in background mode; None for other buffers."""
+    """Return the limit of write-backs in flight if the buffer evicts in the background, otherwise None."""
     buffer = parse_toml(job.candidates[0].spec.to_toml(), Path("the device")).get("buffer", {})
     return buffer.get("background_depth") if buffer.get("evict") == "background" else None

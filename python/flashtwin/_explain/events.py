@@ -1,4 +1,4 @@
-"""The timeline around a request, with indexes: operations of each die, and write-backs in flight."""
+"""The timeline around a request, with indexes by which operations and write-backs are found."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-#: Name of a die: the member, or None if the device is no array, and the number of the die.
+#: A die: the number of its member (None if the device is not an array), and its number within it.
 Die = tuple[int | None, int]
 
-#: Names of operations that count as one kind of work. Each other operation is a kind of its own.
+#: Kinds of work with the names of their operations. An operation that is not listed is a kind of its own.
 KINDS = {
     "garbage collection": ("gc_move", "erase", "fold", "migration", "merge_copy", "summary", "gc"),
     "writes": ("host_write", "destage", "flush", "write_back", "padding", "merge"),
@@ -22,7 +22,7 @@ _KIND_OF = {name: kind for kind, names in KINDS.items() for name in names}
 
 @dataclass(frozen=True)
 class Event:
-    """A slice or an instant of the timeline. An instant ends when it begins."""
+    """An event of the timeline: a slice with a duration, or an instant, whose end equals its beginning."""
 
     number: int
     track: str
@@ -86,7 +86,7 @@ class Events:
                 self._children[cause].append(event)
 
     def request(self, number: int) -> Event | None:
-        """Return the request with this number in the device, not in a member; None if it is not recorded."""
+        """Return the host request with this number, not a request to a member; None if not recorded."""
         requests = self._by_leaf["requests"]
         return next((e for e in requests if e.member is None and e.request == number), None)
 
@@ -101,7 +101,7 @@ class Events:
         return [e for e in self._by_leaf["accesses"] if e.member is None and e.request == request]
 
     def slot_waits(self, end_ps: int) -> list[Event]:
-        """Return the waits for a slot that end at an instant."""
+        """Return the waits for a buffer slot that end at an instant."""
         return [e for e in self._by_leaf["waiting for a slot"] if e.end_ps == end_ps]
 
     def write_backs(self, at_ps: int) -> int:
@@ -117,7 +117,7 @@ class Events:
         return sorted(self._on_die, key=lambda die: (die[0] or 0, die[1]))
 
     def operation(self, name: str | None, lpn: int, end_ps: int) -> Event | None:
-        """Return the last operation of any die on a page that ends by an instant; None if there is none.
+        """Return the last operation on a page, on any die, that has ended by an instant, or None.
 
         If `name` is given, only operations with this name are considered.
         """
@@ -130,7 +130,7 @@ class Events:
         return max(found, key=lambda e: e.end_ps, default=None)
 
     def work(self, die: Die, begin_ps: int, end_ps: int) -> list[Work]:
-        """Return the work of a die in a span, in order. Consecutive operations of one kind are combined."""
+        """Return the work of a die in a time span. Consecutive operations of one kind are combined."""
         overlapping = (e for e in self._on_die[die] if e.begin_ps < end_ps and e.end_ps > begin_ps)
         found: list[Work] = []
         for e in sorted(overlapping, key=lambda e: e.begin_ps):
@@ -143,7 +143,10 @@ class Events:
         return found
 
     def shares(self, die: Die, begin_ps: int, end_ps: int) -> dict[str, float]:
-        """Return the fraction of a span that a die spent on each kind of work, on any of its units."""
+        """Return the fraction of a time span that a die spent on each kind of work.
+
+        Operations that overlap on the die (on its planes or other parts) count once.
+        """
         total: dict[str, int] = defaultdict(int)
         at = begin_ps
         for work in self.work(die, begin_ps, end_ps):

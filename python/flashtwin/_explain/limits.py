@@ -1,4 +1,4 @@
-"""The limits of a device: causes of its mean response time, and runs in which one resource is doubled."""
+"""The limits of a device: causes of its mean response time, and runs on devices with one doubled resource."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .._support import terminal, words
 from .._support.estimates import Estimate, ratio_of
 from .request import CAUSES
 
-#: Measures of a run: their names in a summary, and their headings.
+#: Measures that tables of variants show: their names in a summary, and their headings.
 MEASURES = {"mean_us": "mean", "p99_us": "p99", "p999_us": "p99.9"}
 _CONFIDENCE = 0.95
 #: Largest `link.pcie_lanes`.
@@ -38,8 +38,8 @@ class Effect:
 
     Attributes:
         variant: the device with the doubled resource.
-        ratios: by measure (`mean_us`, `p99_us`, `p999_us`), response time divided by that of the unchanged
-            device, paired by seed, with 95 % intervals.
+        ratios: by measure (`mean_us`, `p99_us`, `p999_us`), the response time of the variant divided by that
+            of the unchanged device, with a 95 % interval. Runs with equal seeds are paired.
         error: reason why the device could not be run; None if it was run.
     """
 
@@ -56,7 +56,7 @@ class RunExplanation:
         summary: summary of the run with the first seed.
         cause: the largest part of the mean response time, in one line.
         shares: fractions of the mean response time by cause.
-        effects: effects of doubling each resource, the largest first.
+        effects: effects of doubling each resource, the largest reduction of the mean response time first.
         seeds: seeds of the runs.
     """
 
@@ -100,10 +100,10 @@ def _ratio_text(ratio: Estimate | None) -> str:
 
 
 def variants(device: dict[str, Any], buffer_bytes: int | None) -> list[Variant]:
-    """Return devices on which one resource is doubled. `device` is the parsed text of the device.
+    """Return variants of a device, each with one doubled resource. `device` is its parsed TOML text.
 
-    All variants export the capacity of the unchanged device. A doubled reserve is additional flash. If the
-    number of dies is doubled, each die has half the size.
+    All variants have the exported capacity of the unchanged device. For a doubled reserve, flash is added. If
+    the number of dies is doubled, each die has half the blocks.
     """
     found = []
     buffer, geometry = device.get("buffer", {}), device.get("geometry")
@@ -138,7 +138,7 @@ def summarised(
     of_variants: list[tuple[Variant, list[dict[str, Any]], str | None]],
     seeds: list[int],
 ) -> RunExplanation:
-    """Return the explanation from runs of the device and of its variants, which are paired by seed."""
+    """Return the explanation. Runs of a variant and of the device with equal seeds are compared in pairs."""
     first = summaries[0]["all"]
     spent = {cause: sum(first["parts_us"][p] for p in parts) for cause, parts in CAUSES.items()}
     shares = {cause: us / first["mean_us"] if first["mean_us"] else 0.0 for cause, us in spent.items()}
@@ -166,6 +166,6 @@ def summarised(
 
 
 def _is_shorter(ratio: Estimate) -> bool:
-    """Whether a variant responds faster than the device; with several seeds, significantly faster."""
+    """Whether a variant's response time is shorter than the device's; with several seeds, significantly."""
     end = ratio.value if ratio.high is None else ratio.high
     return end is not None and end < 1

@@ -1,4 +1,4 @@
-"""The picture of an explanation: parts of the response time, and below them the work of the die."""
+"""The picture of an explanation: the parts of a response time, and below them the work of one die."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 #: A bar: its begin and its end, in picoseconds after the arrival, and its name.
 Span: TypeAlias = tuple[int, int, str]
-#: Parts and kinds of work that take less than this fraction of the response time are combined as "other".
+#: Parts that take less than this fraction of the response time are combined as "other".
 _SHOWN = 0.005
 
 
@@ -45,7 +45,7 @@ def _figure(rows: list[tuple[str, list[Span]]], response_ps: int) -> Figure:
 
 
 def _spans(parts_ps: dict[str, int]) -> list[Span]:
-    """Arrange the parts one after the other. Small parts are combined."""
+    """Arrange the parts of a response time one after the other. Small parts are combined."""
     spans: list[Span] = []
     at, other = 0, 0
     for part, ps in parts_ps.items():

@@ -1,4 +1,4 @@
-"""Explanation of one request: the chain from its arrival to its completion, and the cause in one line."""
+"""Explanation of one request: the chain of steps from arrival to completion, and the main cause."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ CAUSES = {
     "the controller's processor": ("controller",),
     "the buffer memory": ("buffer",),
 }
-#: Number of pieces of work of a die that the text lists. If there are more, it lists the longest.
+#: Largest number of pieces of work that the text lists for a die. If there are more, the longest are listed.
 _WORK_SHOWN = 8
 
 
 @dataclass(frozen=True)
 class Step:
-    """A link of the chain. Times count from the arrival of the request.
+    """A step of the chain from arrival to completion. Times count from the arrival of the request.
 
     Attributes:
         begin_ps: beginning of the step.
@@ -46,17 +46,18 @@ class Step:
 
 @dataclass(frozen=True)
 class RequestExplanation:
-    """Explanation of a request. Print it for the chain in words.
+    """Explanation of a request. Print it to read the chain of steps in words.
 
     Attributes:
         request: the request's row of the request log; times are in picoseconds.
         cause: the main reason for the response time, in one line.
-        steps: the links of the chain, in order of time.
+        steps: the steps of the chain, in order of time.
         dies: for each die, the fraction of the response time that it spent on each kind of work.
         die: die for which the request waited longest; None if it waited for no die.
-        work: work of this die from the arrival to the completion, in order; times count from the arrival.
-        recorded_ps: time after the arrival from which operations are known. It is above 0 if the timeline was
-            too small for the whole response time.
+        work: work of the die `die` from the arrival to the completion, in order; times count from the
+            arrival.
+        recorded_ps: operations are known from this time after the arrival on. It is 0, or more if the
+            timeline was too small for the whole response time.
     """
 
     request: dict[str, Any]
@@ -122,11 +123,12 @@ def _shares_text(shares: dict[str, float]) -> str:
 def explain(
     row: dict[str, Any], events: Events, start_ps: int, recorded_ps: int, depth: int | None
 ) -> RequestExplanation:
-    """Explain the request of a row of the log.
+    """Explain the request of a row of the request log.
 
-    Times of the log are `start_ps` later than those of the events.
+    The clock of the log is ahead of the clock of the events by `start_ps`.
 
-    Events are known from `recorded_ps` on. `depth` is the limit of write-backs in background mode.
+    Events are known from `recorded_ps` on. `depth` is the limit of write-backs in flight of a buffer that
+    evicts in the background.
     """
     return _Chain(row, events, start_ps, depth).explanation(recorded_ps)
 
@@ -194,11 +196,14 @@ class _Chain:
         self.steps.append(Step(begin - self.arrival, end - self.arrival, where, what))
 
     def before_dispatch(self) -> None:
-        """Add the steps on the link and in the controller. The data of a read cross the link last."""
+        """Add the steps on the link and in the controller that precede the access to buffer and flash.
+
+        For a read, the data cross the link at the end; that step is added later.
+        """
         access = next(iter(self.events.accesses(self.row["request"])), None)
         controller = self.parts["submission"] + self.parts["controller"]
         link = self.parts["link"]
-        # An access may start later than the end of the work on link and controller.
+        # An access may also start some time after the work on link and controller has ended.
         until_access = access.begin_ps - self.arrival if access else controller + link
         before_link = min(link, max(0, until_access - controller))
         self.after_ps = link - before_link
@@ -258,7 +263,7 @@ class _Chain:
         return self.operation(last, begin, "its last page")
 
     def operation(self, event: Event, since: int, purpose: str) -> None:
-        """Add the steps of an operation on a die, with the work of the die while the operation waited."""
+        """Add the steps of a flash operation: the work that it waited for on its die, then the operation."""
         assert event.die is not None
         die = (event.member, event.die)
         where = die_text(die)

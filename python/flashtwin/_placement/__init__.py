@@ -1,7 +1,8 @@
 """Placement: which data share a unit of flash (docs/placement.md).
 
-`user` has the base classes of user-defined schemes and rules; `words` has descriptions and stepping; `run`
-has runs without time; `waf` has their results; `theory` has closed forms.
+A placement scheme assigns a class to each page; a victim rule chooses the unit that is collected. `user` has
+the base classes for schemes and rules that a user writes. `words` has descriptions and step-by-step runs.
+`run` has runs without time, and `waf` has their results. `theory` has closed forms.
 """
 
 from .run import DEVICES, placement_waf

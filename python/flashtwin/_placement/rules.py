@@ -1,4 +1,4 @@
-"""Placement schemes and victim rules as arguments: included ones by name, and classes of the user."""
+"""Arguments that select a placement scheme or a victim rule: included ones, and classes of the user."""
 
 from __future__ import annotations
 
@@ -17,19 +17,22 @@ VictimLike: TypeAlias = str | type[Victim] | Victim
 
 @dataclass(frozen=True)
 class Rule:
-    """A scheme or rule: its label, its words in a setup, and a function that creates the user's object."""
+    """A scheme or rule: its label, the setup words that select it, and a function.
+
+    The function creates an object of the user's class. It is None for an included scheme or rule.
+    """
 
     label: str
     words: dict[str, str]
     factory: Callable[[], object] | None = None
 
     def make(self) -> object | None:
-        """Return a new object of the user; None for an included rule."""
+        """Return a new object of the user's class; None for an included scheme or rule."""
         return None if self.factory is None else self.factory()
 
 
 def split_rules(text: str) -> list[str]:
-    """Split a list at semicolons. Without semicolons and without parameters, it is split at commas."""
+    """Split a list of rules at semicolons, or at commas if it has neither semicolons nor parameters."""
     separator = ";" if ";" in text or "=" in text else ","
     return [part.strip() for part in text.split(separator) if part.strip()]
 
@@ -54,7 +57,7 @@ def _parameters(text: str) -> tuple[str, dict[str, str]]:
 
 
 def _own(found: object, base: type, what: str) -> Rule | None:
-    """Read a class or an instance of the user, or FILE.py:CLASS; None for other arguments."""
+    """Read a user's scheme or rule (class, instance or FILE.py:CLASS). Return None for other arguments."""
     if isinstance(found, str) and is_in_file(found):
         found = load(found, base, what)
     if isinstance(found, base):
@@ -99,7 +102,7 @@ def victim_of(victim: VictimLike) -> Rule:
 
 @dataclass(frozen=True)
 class Rules:
-    """The scheme and the victim rule of a run. For None, the device's own rule is used."""
+    """The scheme and the victim rule of a run. None stands for the scheme or rule of the device file."""
 
     scheme: Rule | None
     victim: Rule | None

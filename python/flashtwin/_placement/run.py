@@ -53,16 +53,17 @@ def placement_waf(
 
     Args:
         workload: a generated load such as "warp-3stream:dist=zoned", a trace or a table, as for `run`.
-        device: a device, on which a unit is one block of every die; or the name of one of
+        device: a device file or profile, on which a unit is one block of every die; or the name of one of
             `placement.DEVICES`; or None if `setup` describes the device completely.
         schemes: names, which may have parameters as in "sepbit:sample=8", or classes of the user.
         victims: rules, which may have a scope, as in "greedy", "fifo", "greedy@noisy:quota=optimal", or
             classes of the user.
         setup: further words, such as {"handles": 8, "survivors": "same"}; docs/placement.md lists them.
         scale: divisor of the pages of a unit and of the logical pages; the number of units stays the same.
-        warm: number of capacities written before the measurement; None: until write amplification is level.
-        capacities: number of capacities measured.
-        points: number of reports per capacity.
+        warm: amount of writes before the measurement, in multiples of the logical capacity; by default, the
+            load runs until write amplification is level.
+        capacities: amount of writes that is measured, in multiples of the logical capacity.
+        points: number of points of the time series per logical capacity written.
         seed: seed of the generated load.
         page_bytes: bytes of a page; None for those of the device, or 4096 without a device.
         threads: number of runs at the same time; by default the number of processors.
@@ -127,7 +128,7 @@ def measure(
     points: int,
     control: _core.Control,
 ) -> Waf:
-    """Measure write amplification under one scheme and one victim rule, on the device of the setup `base`.
+    """Measure write amplification under one scheme and one victim rule. The setup `base` is the device.
 
     Raises:
         FlashtwinError: a word of the setup is wrong; the message gives the remedy.
@@ -155,7 +156,9 @@ def measure(
 def base_words(
     device: str | Path | None, setup: Mapping[str, Value], scale: int
 ) -> tuple[dict[str, str], int]:
-    """Return the words of a device and a setup, with pages divided by the scale, and the bytes of a page.
+    """Return the words of a device and a setup, and the bytes of a page.
+
+    The pages of a unit and the logical pages are divided by `scale`.
 
     Raises:
         FlashtwinError: there is no such device, or its pages cannot be divided by the scale.
@@ -181,7 +184,10 @@ def base_words(
 
 
 def table_bytes(setup: Mapping[str, str]) -> int:
-    """Return the bytes of a device's tables; 0 if a size is not a number, which is reported elsewhere."""
+    """Return the memory in bytes that the tables of a simulated device need.
+
+    The result is 0 if a size is not a number. Such a size is reported elsewhere.
+    """
     sizes = [setup.get(key, "1") for key in ("units", "groups", "unit_pages", "logical_pages")]
     if not all(size.isdigit() for size in sizes):
         return 0

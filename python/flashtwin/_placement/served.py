@@ -1,4 +1,4 @@
-"""Placement rules of the user for a served device, which calls them over a Unix socket."""
+"""Placement rules of the user for a served device. The server calls them over a Unix socket."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .. import _core
 
 
 class ServedRules:
-    """A thread in which the rules of the user reply to the questions of one served device.
+    """A thread that runs the user's rules for one served device and replies to its calls.
 
     Attributes:
         path: socket to which the server connects.
-        error: exception of a rule. After an exception, the device cannot be used, and clients receive errors.
+        error: exception that a rule raised, or None. After an exception, all requests of clients fail.
     """
 
     def __init__(self, place: Path, made: tuple[object | None, object | None]) -> None:
@@ -37,10 +37,10 @@ class ServedRules:
     def close(self) -> None:
         """Wait for the end of the thread.
 
-        Call it after the server has ended, or if the server was never started.
+        Call this method after the server has ended, or if the server was never started.
         """
         self._closed = True
-        # If no server has connected, this connection ends the thread's wait for one.
+        # A thread that still waits for the server to connect accepts this connection instead, and ends.
         with socket.socket(socket.AF_UNIX) as own, suppress(OSError):
             own.connect(str(self.path))
         self._thread.join()

@@ -23,11 +23,12 @@ def placement_theory(
     Args:
         fill: fraction of the pages in used units that is live.
         unit_pages: pages per unit.
-        split: fractions of the pages and of the writes that belong to the first of two classes. Each class is
-            written uniformly.
+        split: for two classes that are each written uniformly, the first class's share of the pages and its
+            share of the writes.
 
     Returns:
-        Values by the names of `FORMS`. With `split`, also the value for the best split of the flash.
+        Write amplification by the names of `FORMS`. With `split`, the dict also has the value for the best
+        division of the flash between the two classes.
 
     Raises:
         FlashtwinError: `fill` is negative, or 1 or more; or a unit has no page.

@@ -14,15 +14,15 @@ PoolView = _core.PoolView
 
 
 class Placement:
-    """A placement scheme: it assigns a class to each page. Pages of a class fill units of their own.
+    """A placement scheme: it assigns a class to each page. Different classes fill different units.
 
-    Subclass it and pass the class to `placement_waf`, or name it on the command line as FILE.py:CLASS. An
-    exception of a method stops the run, which then raises it.
+    Subclass it and pass the class to `placement_waf`, or name it on the command line as FILE.py:CLASS. If a
+    method raises an exception, the run stops and raises it.
 
     Attributes:
         classes: number of classes; `host` returns a number from 0 to `classes` - 1.
-        needs: properties that must be recorded for each page: "age", "moves", "future" (the load is read in
-            advance), "old_class". Properties that are not recorded are None or 0.
+        needs: names of the properties that are recorded for each page: "age", "moves", "future" (requires
+            that the load is read in advance), "old_class". All others are None or 0.
         isolated: whether survivors of a class are kept apart from survivors of other classes.
     """
 
@@ -40,8 +40,8 @@ class Placement:
     def moved(self, page: Survivor) -> int:
         """Return the class of a page that collection moves. The page goes to the open unit of that class.
 
-        Without this method, the device determines the class. A class that `host` never returns has only moved
-        pages.
+        Without this method, the device determines the class. This method may return classes that `host` never
+        returns. Such a class has only moved pages.
         """
         raise NotImplementedError
 
@@ -62,7 +62,7 @@ class Victim:
     """A victim rule: it chooses the unit to collect.
 
     Subclass it and pass the class to `placement_waf`, or name it on the command line as FILE.py:CLASS.
-    `choose` is called once per victim. An exception stops the run, which then raises it.
+    `choose` is called once per victim. If it raises an exception, the run stops and raises it.
     """
 
     def choose(self, pool: PoolView) -> VictimUnit | None:

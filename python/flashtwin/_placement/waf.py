@@ -1,4 +1,4 @@
-"""Write amplification of a load by scheme and victim rule: counts, closed forms, and tables."""
+"""Write amplification of a load under placement schemes and victim rules: counts, closed forms, tables."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ class Waf:
         scheme: name of the scheme.
         victim: name of the victim rule, with its scope if that is not all units.
         device: words of the setup.
-        raw: the reports. `series` has one report at the end of the fill and one after each part of the run;
-            `before` and `after` are the reports at the beginning and at the end of the measurement.
+        raw: reports of the model, each with all counts so far. `series` has one report at the end of the fill
+            and one after each part of the run. `before` and `after` are the reports at the beginning and at
+            the end of the measurement.
     """
 
     scheme: str
@@ -31,7 +32,7 @@ class Waf:
 
     @property
     def waf(self) -> float:
-        """Return the pages programmed per page that the host wrote, over the measurement."""
+        """Return write amplification over the measurement: pages programmed per page that the host wrote."""
         return 1 + self._change("moves") / self._change("host_pages")
 
     @property
@@ -48,10 +49,11 @@ class Waf:
         return change
 
     def by_owner(self) -> list[dict[str, Any]]:
-        """Return the counts of each owner over the measurement, and the pages and units that it holds.
+        """Return the counts of each owner of units over the measurement, and its live pages and units.
 
-        An owner is "h0" (pages that the host wrote to class 0), "g0" (survivors of class 0, if these are kept
-        apart from other classes) or "s" (survivors of the classes that share units).
+        An owner is a group of pages that fills units of its own: "h0" (pages that the host wrote to class 0),
+        "g0" (moved pages of class 0, if these are kept apart from other classes) or "s" (moved pages of all
+        classes that share units).
         """
         before = {owner["name"]: owner for owner in self.raw["before"]["owners"]}
         rows = []
@@ -63,10 +65,10 @@ class Waf:
         return rows
 
     def caused(self) -> list[list[int]]:
-        """Return the pages moved over the measurement, as a table.
+        """Return the pages moved over the measurement, as a table by cause and owner.
 
-        A row is a class that waited for room. A column is the owner of the collected units, in the order of
-        `by_owner`.
+        A row is the class of the page that waited for room when units were collected. A column is the owner
+        of the collected units, in the order of `by_owner`.
         """
         before, after = self.raw["before"], self.raw["after"]
         at = {owner["name"]: i for i, owner in enumerate(before["owners"])}
@@ -79,7 +81,11 @@ class Waf:
         return rows
 
     def series(self) -> list[tuple[float, float]]:
-        """Return for each part of the run the capacities written at its end, and its write amplification."""
+        """Return two values for each part of the run.
+
+        The first is the amount written by the end of the part, in multiples of the logical capacity. The
+        second is the write amplification of the part.
+        """
         points = []
         pages = self.raw["logical_pages"]
         reports = self.raw["series"]
@@ -94,17 +100,17 @@ class Waf:
         """Return write amplification in closed form.
 
         `uniform_greedy` and `uniform_fifo` are for uniform writes to all live pages in shared units.
-        `best_split` is for separate classes that are each written uniformly and share the flash in the best
-        way.
+        `best_split` is for classes in separate units that are each written uniformly, with the division of
+        the flash between them that is best for write amplification.
         """
         return _closed_forms(self)
 
     def logs(self) -> list[dict[str, Any]]:
-        """Return log pages 20h to 23h of flexible data placement, which count since the device was created.
+        """Return log pages 20h to 23h of flexible data placement. They count from the device's creation on.
 
-        Names of fields are those of NVMe. Sums of bytes are decimal text. Events have `clock`, the pages that
-        the host had written, instead of a time. `mbmw` of a handle is an addition, as in FEMU: bytes
-        programmed into units of its class.
+        Names of fields are those of NVMe. Sums of bytes are decimal text. Instead of a time, events have
+        `clock`: the number of pages that the host had written. `mbmw` of a handle is not in the standard; as
+        in FEMU, it is the number of bytes programmed into units of the handle's class.
         """
         found: list[dict[str, Any]] = json.loads(self.raw["logs"])
         return found
@@ -142,7 +148,7 @@ class Wafs(list[Waf]):
         return json.dumps({"heading": self.heading, "rows": [row.to_dict() for row in self]}, indent=2)
 
     def figure(self, path: str | Path) -> None:
-        """Draw write amplification, one bar per row, and the pages moved by owner and cause, into a file."""
+        """Draw write amplification (one bar per row) and the pages moved by owner and cause into a file."""
         from .. import plot
 
         plot.save(plot.placements(self), path)
@@ -186,7 +192,7 @@ def _details(row: Waf) -> list[str]:
 def _closed_forms(of: Waf) -> dict[str, float]:
     pages, owners = of.raw["unit_pages"], of.by_owner()
     live = sum(owner["live"] for owner in owners) / pages
-    # Collection leaves `low` + 1 units free, and each open unit is half full on average.
+    # Collection keeps `low` + 1 units free. Each owner has an open unit, which is half full on average.
     usable = of.raw["units"] - of.raw["low"] - 1 - len(owners) / 2
     if not 0 < live < usable:
         return {}
@@ -197,7 +203,7 @@ def _closed_forms(of: Waf) -> dict[str, float]:
         if owner["name"] != "s":
             classes[owner["name"][1:]][0] += owner["live"] / pages
             classes[owner["name"][1:]][1] += owner["host_pages"]
-    # In shared units, the class of a page is not known.
+    # The form needs the live pages of each class. In shared units, the class of a page is not known.
     if len(classes) > 1 and all(owner["name"] != "s" for owner in owners):
         written = sum(writes for _, writes in classes.values())
         split = _core.placement_split(

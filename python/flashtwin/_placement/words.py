@@ -1,4 +1,4 @@
-"""Descriptions of schemes, victim rules and scopes, and a small device for stepping by hand."""
+"""Descriptions of schemes, victim rules and scopes, and a small device that is run step by step."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def placement_info(name: str) -> PlacementInfo:
 
 
 class PlacementTrace(list[dict[str, Any]]):
-    """Results of the operations: a list of dicts that prints in the form of the documentation."""
+    """Results of the operations: a list of dicts that prints as in docs/placement.md."""
 
     def __repr__(self) -> str:
         def text(step: dict[str, Any]) -> str:

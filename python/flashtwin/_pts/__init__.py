@@ -36,13 +36,14 @@ def pts(
 
     Args:
         device: one of `flashtwin.devices()`, or the path of a TOML file.
-        which: names of tests: "wsat", "iops", "throughput", "latency".
-        round_s: length of each access of a round, in seconds of virtual time. The standard uses one minute.
+        which: names of tests: "wsat" (write saturation), "iops", "throughput", "latency".
+        round_s: in each round, the length of the run of each access pattern, in seconds of virtual time. The
+            standard uses one minute.
         queue_depth: number of requests in flight; the latency test always has one.
         set: keys of the device to change.
         seed: seed of the addresses.
         progress: function to call about ten times a second with a `Progress`.
-        said: function to call with a line of text when a test ends.
+        said: function to call when a test ends, with a line of text about its result.
 
     Raises:
         FlashtwinError: a setting is wrong, or the drive reached its end of life.

@@ -1,4 +1,4 @@
-"""The drive under test: it is purged, preconditioned, and keeps its state from round to round."""
+"""The drive under test. It can be purged and preconditioned, and keeps its state between rounds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SIZES = {512: "0.5 KiB", **{1024 << i: f"{1 << i} KiB" for i in range(11)}}
 
 @dataclass(frozen=True)
 class Access:
-    """Requests to the drive: block size, percentage of reads, addresses."""
+    """An access pattern: block size, percentage of reads, random or sequential addresses."""
 
     block_bytes: int
     reads_percent: int
@@ -78,12 +78,12 @@ class Drive:
         self._seed = seed
         self._runs = 0
         self._progress = progress
-        # During a purge, the new device and the old one exist at the same time.
+        # Memory is needed for two devices, because during a purge the new and the old device exist.
         need(spec.tables_bytes, devices=2)
         self._device = _core.Device(spec)
 
     def purge(self) -> None:
-        """Put the drive into the state of a drive that was never written."""
+        """Put the drive into the state of a new drive, which was never written."""
         self._device = _core.Device(self.spec)
 
     def write_through(self, label: str, access: Access, times: int, queue_depth: int) -> None:
@@ -94,7 +94,7 @@ class Drive:
     def round(
         self, label: str, accesses: Sequence[Access], queue_depth: int, span_s: float
     ) -> dict[Access, Measured]:
-        """Run each access for a span with `queue_depth` requests in flight. Return its figures."""
+        """Run each access for a time span with `queue_depth` requests in flight. Return the figures."""
 
         def work(control: _core.Control) -> dict[Access, Measured]:
             measured = {}

@@ -1,4 +1,4 @@
-"""Plots of a test: convergence, the window of the steady state, and results."""
+"""Plots of a test: convergence over the rounds, the window of the steady state, and results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @styled
 def convergence(test: Rounds, accesses: list[Access], label: str) -> Figure:
-    """Draw the tracked figure of several accesses, by round."""
+    """Draw, round by round, the tracked figure of several accesses."""
     figure = new(2, 2.8)
     axes = figure.subplots()
     rounds = list(range(1, len(test.rounds) + 1))
@@ -30,7 +30,7 @@ def convergence(test: Rounds, accesses: list[Access], label: str) -> Figure:
 
 @styled
 def window(test: Rounds, label: str) -> Figure:
-    """Draw the tracked figure in the last five rounds, its average, 10 % to either side, and the fit."""
+    """Draw the tracked figure in the last five rounds, its average, 90 % and 110 % of it, a fitted line."""
     figure = new(2, 2.6)
     axes = figure.subplots()
     found = test.window
@@ -52,7 +52,7 @@ def window(test: Rounds, label: str) -> Figure:
 
 @styled
 def iops_by_size(test: Rounds) -> Figure:
-    """Draw IOPS over block size, one line per mix."""
+    """Draw IOPS over block size, one line per mix of reads and writes."""
     figure = new(2, 3.0)
     axes = figure.subplots()
     blocks = sorted(IOPS_BLOCKS)

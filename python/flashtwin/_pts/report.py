@@ -1,4 +1,4 @@
-"""The report of the tests: Markdown with figures, and everything as JSON."""
+"""The report of the tests: a Markdown page with plots, and a JSON file with all results."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class PtsResults:
     rounds: list[Rounds]
 
     def to_json(self) -> str:
-        """Return everything as JSON. Equal drives, settings and seeds give the same bytes."""
+        """Return all results as JSON. Equal drives, settings and seeds give equal bytes."""
         tests = [self.saturation.to_dict()] if self.saturation else []
         tests += [test.to_dict() for test in self.rounds]
         found = {"flashtwin_version": _core.__version__, "device": self.device, "settings": self.settings}
@@ -179,7 +179,7 @@ def _tested(test: Rounds, draw: Callable[[str, Figure], str]) -> Iterator[str]:
 
 
 def _found(test: Rounds) -> Iterator[str]:
-    """Return the tables of measured figures, which are means over the window."""
+    """Return the tables of measured figures. Each figure is a mean over the window of the steady state."""
 
     def rows(blocks: tuple[int, ...], mixes: tuple[int, ...], figure: str) -> list[list[str]]:
         sequential = test.tracked.sequential

@@ -1,4 +1,4 @@
-"""The steady state of SNIA's specification: five rounds with a small range and a small slope."""
+"""The steady state of SNIA's specification: five rounds in which a figure has a small range and slope."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-#: Number of rounds of a window; number of rounds after which a test ends without a steady state.
+#: Number of rounds in a window, and number of rounds after which a test ends even without a steady state.
 WINDOW = 5
 ROUNDS_MAX = 25
-#: Largest range of the data, and largest rise of the fitted line, in percent of the average.
+#: Limits of a steady state: largest range of the values, and largest rise or fall of the fitted line across
+#: the window, in percent of the average.
 RANGE_PERCENT = 20.0
 SLOPE_PERCENT = 10.0
 
@@ -23,7 +24,7 @@ class Window:
         values: the figure in each round.
         average: average of the values.
         slope: change per round of the line that is fitted by least squares.
-        intercept: value of this line at round 0.
+        intercept: value of the fitted line at round 0.
     """
 
     first: int
@@ -44,7 +45,7 @@ class Window:
 
     @property
     def slope_percent(self) -> float:
-        """Return by how much the fitted line rises or falls across the window, in percent of the average."""
+        """Return the rise or fall of the fitted line across the window, in percent of the average."""
         across = abs(self.slope) * (len(self.values) - 1)
         return 100 * across / self.average if self.average else 0.0
 

@@ -1,6 +1,6 @@
 """The tests of SNIA's Performance Test Specification: write saturation, IOPS, throughput, latency.
 
-Each test purges and preconditions the drive, and runs rounds until the tracked figure is steady.
+A test purges and preconditions the drive. It then runs rounds until one figure, the tracked one, is steady.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from .drive import Access, Drive, Measured
 from .steady import ROUNDS_MAX, Window, window_of
 
 KIB = 1024
-#: Percentages of reads, in the order in which a round uses them.
+#: Percentages of reads and block sizes of the tests, in the order in which a round uses them.
 IOPS_MIXES = (100, 95, 65, 50, 35, 5, 0)
 IOPS_BLOCKS = (*(kib * KIB for kib in (1024, 128, 64, 32, 16, 8, 4)), 512)
 LATENCY_MIXES = (100, 65, 0)
 LATENCY_BLOCKS = (8 * KIB, 4 * KIB, 512)
 THROUGHPUT_BLOCKS = (1024 * KIB, 128 * KIB)
-#: Minimum amounts of data that the write saturation test and the preconditioning write, as multiples of the
+#: Amounts of data that the write saturation test and the preconditioning write at least, in multiples of the
 #: capacity.
 SATURATION_TIMES = 4
 PRECONDITION_TIMES = 2
@@ -31,7 +31,7 @@ class Rounds:
 
     Attributes:
         name: name of the test.
-        tracked: the access whose figure must become steady.
+        tracked: the access pattern under which the figure must become steady.
         figure: name of the tracked figure, a field of `Measured`.
         unit: unit of the figure.
         rounds: results of each round, by access.
@@ -75,14 +75,14 @@ class Rounds:
 
 @dataclass
 class Saturation:
-    """Results of random writes of 4 KiB to a purged drive, by intervals.
+    """Results of the write saturation test (random writes of 4 KiB to a purged drive), by interval.
 
     Attributes:
         interval_s: length of an interval of virtual time.
         iops: writes completed per second, by interval.
         mean_us: mean response time by interval; None if no write completed in it.
         max_us: longest response time by interval; None if no write completed in it.
-        amplification: by window of time, its time in seconds and its write amplification.
+        amplification: for each window of time, its time in seconds and its write amplification.
         written_gb: 10^9 bytes written in total.
     """
 
@@ -108,9 +108,9 @@ class Plan:
     """Settings with which the tests are run.
 
     Attributes:
-        round_s: length of a round (one measurement of an access), in seconds of virtual time.
+        round_s: in each round, the length of the run of each access, in seconds of virtual time.
         queue_depth: number of requests in flight; the latency test always has one.
-        said: function to call with a line of text when a test ends.
+        said: function to call when a test ends, with a line of text about its result.
     """
 
     round_s: float
@@ -152,7 +152,7 @@ def _precondition(drive: Drive, plan: Plan, name: str, block_bytes: int) -> None
 
 
 def iops(drive: Drive, plan: Plan) -> list[Rounds]:
-    """Run random requests of eight sizes and seven mixes. The tracked figure is the IOPS of 4 KiB writes."""
+    """Run random requests of eight sizes and seven read percentages. 4 KiB writes must become steady."""
     _precondition(drive, plan, "IOPS", 128 * KIB)
     accesses = [Access(block, reads) for reads in IOPS_MIXES for block in IOPS_BLOCKS]
     test = Rounds("IOPS", Access(4 * KIB, 0), "iops", "IOPS")
@@ -160,7 +160,7 @@ def iops(drive: Drive, plan: Plan) -> list[Rounds]:
 
 
 def throughput(drive: Drive, plan: Plan) -> list[Rounds]:
-    """Run sequential reads and writes of 1024 and of 128 KiB. Each size begins with a purge."""
+    """Run sequential reads and writes of 1024 KiB, then of 128 KiB. A purge precedes each size."""
     tests = []
     for block in THROUGHPUT_BLOCKS:
         accesses = [Access(block, reads, sequential=True) for reads in (100, 0)]
@@ -172,7 +172,7 @@ def throughput(drive: Drive, plan: Plan) -> list[Rounds]:
 
 
 def latency(drive: Drive, plan: Plan) -> list[Rounds]:
-    """Run random requests of three sizes and three mixes, one at a time.
+    """Run random requests of three sizes and three read percentages, with one request in flight.
 
     The tracked access is 4 KiB writes.
     """
@@ -183,7 +183,7 @@ def latency(drive: Drive, plan: Plan) -> list[Rounds]:
 
 
 def saturation(drive: Drive, plan: Plan) -> Saturation:
-    """Write 4 KiB at random to a purged drive until four times its capacity is written."""
+    """Write blocks of 4 KiB at random to a purged drive, up to four times its capacity."""
     drive.purge()
     access = Access(4 * KIB, 0)
     summary, _, history = drive.saturate(

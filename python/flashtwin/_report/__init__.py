@@ -1,4 +1,4 @@
-"""Reports: one or several runs, or a sweep, as one page without network access (docs/reports.md)."""
+"""Reports: one or several runs, or a sweep, as one HTML page that needs no network (docs/reports.md)."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def report(
     The same results give the same bytes.
 
     Args:
-        what: a `Result` (with charts over time if `run` had `history=True`), a file of `Result.save`, or a
-            list of these, in which all are compared with the first; or the results of a sweep, or its
-            directory.
+        what: one run, several runs, or a sweep. A run is a `Result` or a file of `Result.save`; it has charts
+            over time if `run` had `history=True`. In a list of runs, all are compared with the first. A sweep
+            is its results or its directory.
         path: path of the page.
         title: title of the page; by default derived from the runs.
 
@@ -78,7 +78,7 @@ def page(
     below: Sequence[Table | HeatTable],
     lead: str = "",
 ) -> str:
-    """Return a page: HTML at the top, tables above the charts of `data` (page.js), and tables below them."""
+    """Return a page: the HTML `lead`, tables, the charts that page.js draws from `data`, more tables."""
 
     def part(name: str) -> str:
         return (_HERE / name).read_text(encoding="utf-8")

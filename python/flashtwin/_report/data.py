@@ -1,4 +1,4 @@
-"""Content of a report's page as plain values: data of the charts, and tables."""
+"""Content of a report: the data of its charts as plain values, and its tables."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from .._results import Results
 
 _KINDS = ("all", "read", "write")
-#: Number of points of a sweep for which curves are drawn. All points have bars and rows.
+#: Largest number of points of a sweep for which curves are drawn. Bars and table rows show all points.
 _CURVES_MAX = 60
 
 
 def of_runs(
     records: Sequence[Record], labels: Sequence[str]
 ) -> tuple[dict[str, Any], list[Table], list[Table]]:
-    """Return the data of the charts of runs, the tables above the charts, and those below."""
+    """Return the content of a report on runs: data of the charts, tables above them, tables below them."""
     runs = [_run(record, label) for record, label in zip(records, labels, strict=True)]
     below = [
         _latencies(record, label if len(records) > 1 else "")
@@ -76,9 +76,10 @@ def _run(record: Record, label: str) -> dict[str, Any]:
 
 
 def _owners(history: Sequence[dict[str, Any]]) -> dict[str, dict[str, list[float | None]]]:
-    """Return for each owner of units its live pages, its units, and the pages moved out of them, over time.
+    """Return, for each owner of flash units, three values per window of time.
 
-    Pages moved are per page of the host. A window without a sample of the flash has no values.
+    The values are its live pages, its units, and the pages moved out of its units per page that the host
+    wrote. A window without a sample of the flash has no values.
     """
     windows = [{owner["name"]: owner for owner in point.get("owners", ())} for point in history]
     names = dict.fromkeys(name for window in windows for name in window)
@@ -112,7 +113,7 @@ def _facts(records: Sequence[Record], labels: Sequence[str]) -> Table:
         ("warnings", "warnings"),
     ):
         values = [_fact(record.summary, key) for record in records]
-        # Facts that are the labels of the runs are already shown.
+        # Values by which the runs are labelled are already shown.
         if not any(values) or (len(values) > 1 and values == list(labels)):
             continue
         if len(set(values)) == 1:
@@ -139,7 +140,7 @@ def _fact(summary: dict[str, Any], key: str) -> str:
 
 
 def _measures(records: Sequence[Record], labels: Sequence[str]) -> Table:
-    """Return the measures of a comparison, with their ratios to the first run."""
+    """Return the table of measures of several runs, with their ratios to the first run."""
     rows = []
     for row in rows_of(records):
         cells = [Cell(row.measure.label)]
@@ -187,7 +188,10 @@ def _operations(records: Sequence[Record], labels: Sequence[str]) -> Table:
 
 
 def _placement(placed: dict[str, Any], label: str) -> list[Table]:
-    """Return the pages of each owner of units, and the classes that made an owner's pages move."""
+    """Return two tables: the pages of each owner of flash units, and the pages moved by class and owner.
+
+    The class is that of the page that needed room when the pages were moved.
+    """
     of = f": {label}" if label else ""
     names = ("host_pages", "moved_in_pages", "moved_out_pages", "erases", "live_pages", "units")
     rows = [
@@ -212,7 +216,7 @@ def _placement(placed: dict[str, Any], label: str) -> list[Table]:
 
 
 def of_sweep(results: Results) -> tuple[dict[str, Any], list[Table], list[Table]]:
-    """Return the data of the charts of a sweep, the tables above the charts, and those below."""
+    """Return the content of a report on a sweep: data of the charts, tables above them, tables below them."""
     varied = [axis for axis in results.points if len(results.axes[axis]) > 1]
     by_point = _statistics(results)
     if not by_point:
@@ -258,7 +262,7 @@ def _statistics(
 
 
 def _curves(results: Results, points: list[tuple[Any, ...]]) -> dict[tuple[Any, ...], list[list[float]]]:
-    """Return the percentile curves of points. Each curve is over all seeds of its point."""
+    """Return one percentile curve per point of a sweep. The histograms of all seeds of a point are added."""
     store = Store(Folder(results.directory))
     wanted = set(points)
     sums: dict[tuple[Any, ...], dict[int, int]] = {}

@@ -12,7 +12,7 @@ from html import escape
 
 @dataclass(frozen=True)
 class Cell:
-    """Text of a cell, its sort key, and a small suffix."""
+    """A cell of a table: its text, the key by which it is sorted, and a suffix in small print."""
 
     text: str
     value: float | None = None
@@ -66,7 +66,7 @@ class Table:
 
 @dataclass(frozen=True)
 class HeatCell:
-    """Cell of a heat table: a button whose click calls the page's script.
+    """Cell of a heat table: a button. A click on it calls the page's script.
 
     Attributes:
         number: index of the cell in the data of the page.
@@ -93,8 +93,9 @@ class HeatTable:
         title: title of the table.
         note: meaning of the columns.
         heads: heads of the columns.
-        groups: rows by the head of their group. A group with one row without a head takes one line.
-        folded: whether the reader opens the table with a click.
+        groups: rows, by group and by row; both have heads. A group takes one line if its only row has an
+            empty head.
+        folded: whether the table is collapsed until the reader clicks it.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""Results of a sweep: the table, statistics over seeds, comparison with the baseline, and SQL."""
+"""Results of a sweep: the table of cells, statistics over seeds, comparison with a baseline, and SQL."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def require_duckdb() -> None:
 
 
 class Results:
-    """The results of a sweep. Print it for the statistics, or read `table` (docs/sweeps.md).
+    """The results of a sweep. Print the object to see statistics, or read its `table` (docs/sweeps.md).
 
     Attributes:
         directory: directory of the sweep.
         table: one row per cell, in the order of the axes, as a `pyarrow.Table`.
-        axes: columns of the table that vary, with their values.
+        axes: columns of the table that define a cell, such as policy and seed, with their values.
         baseline: values of axes that identify the cells with which others are compared.
         figures: columns that the printed tables have.
     """
@@ -61,17 +61,18 @@ class Results:
 
     @property
     def points(self) -> list[str]:
-        """Return the axes without the seed. Their values define a point; its seeds are repetitions."""
+        """Return the axes except the seed. Their values define a point; runs with several seeds repeat it."""
         return [axis for axis in self.axes if axis != "seed"]
 
     def statistics(self, figures: list[str] | None = None, confidence: float = 0.95) -> pa.Table:
         """Return statistics over seeds: one row per point and figure, in the order of the axes.
 
         Columns are the axes without the seed, `figure`, `seeds`, and `mean` with `mean_low` and `mean_high`
-        (Student's t interval). Two columns compare the point with its baseline, seed by seed. `ratio` is the
-        geometric mean of the ratios, and `ratio_low` and `ratio_high` are the t interval of their logarithms.
-        `difference` is the mean of the differences, also with its t interval. Values are null if they cannot
-        be computed, for instance from a single seed or from figures of 0.
+        (Student's t interval). `ratio` and `difference` compare the point with its baseline. For each seed,
+        the figure of the point is divided by that of the baseline, or the latter is subtracted. `ratio` is
+        the geometric mean of these ratios; `ratio_low` and `ratio_high` are the t interval of their
+        logarithms. `difference` is the mean of these differences, also with its t interval. Values are null
+        if they cannot be computed, for instance from a single seed or from figures of 0.
 
         Args:
             figures: names of columns; by default those of the experiment.
@@ -110,7 +111,7 @@ class Results:
         return pa.table({n: pa.array([row[n] for row in rows], kinds.get(n)) for n in names})
 
     def _by_point(self, figures: list[str]) -> dict[tuple[Any, ...], dict[str, dict[int, float]]]:
-        """Return the finished values by point, figure and seed."""
+        """Return the values of all finished cells, by point, figure and seed."""
         rows = self.table.select([*self.points, "seed", "status", *figures]).to_pylist()
         found: dict[tuple[Any, ...], dict[str, dict[int, float]]] = {}
         for row in rows:

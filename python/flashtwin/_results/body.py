@@ -1,4 +1,4 @@
-"""The result of a cell as bytes: its summary as one line of JSON, then its compressed histograms."""
+"""The result of a sweep's cell as bytes: its summary as one line of JSON, then compressed histograms."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .._core import Histogram
 
-#: Kinds of requests with a histogram of their own.
+#: Kinds of requests. There is one histogram per kind.
 _KINDS = ("read", "write")
 
 
 def encode(summary: str, read: Histogram, write: Histogram) -> bytes:
-    """Combine the summary, which is one line, and the histograms into the bytes of a cell."""
+    """Return the bytes of a cell: the summary, which is one line, and then the histograms."""
     packed = b""
     for histogram in (read, write):
         numbers = array("Q", [number for bucket in histogram for number in bucket])
@@ -31,7 +31,7 @@ def summary_line(body: bytes) -> bytes:
 
 
 def histograms_of(body: bytes) -> dict[str, Histogram]:
-    """Return the histograms of reads, writes and all requests. Each has ends of buckets in ns, and counts."""
+    """Return the histograms of reads, writes and all requests: upper ends of buckets in ns, and counts."""
     packed = zlib.decompress(body.partition(b"\n")[2])
     found: dict[str, Histogram] = {}
     at = 0

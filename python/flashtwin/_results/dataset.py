@@ -31,14 +31,17 @@ _LEFT_OUT = {
 
 
 def column_of(axis: str) -> str:
-    """Return the name of an axis's column: `set_` and a key of the device, or `run_` and a run setting."""
+    """Return the name of the column of an axis.
+
+    For a key of the device, it is `set_` and the key. For a setting of the run, it is `run_` and the setting.
+    """
     if axis.startswith("run."):
         return axis.replace(".", "_")
     return f"set_{axis.replace('.', '_')}" if "." in axis else axis
 
 
 def figures_of(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Return every figure of a summary by the name of its column, such as all_mean_us."""
+    """Return all figures of a summary by the names of their columns, such as all_mean_us."""
     kept = {key: value for key, value in summary.items() if key not in _LEFT_OUT}
     figures = dict(_flat(kept, ""))
     figures["warnings"] = "; ".join(summary["warnings"])
@@ -60,7 +63,7 @@ def _flat(value: Any, name: str) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 (
 
 
 def write(folder: Folder, table: pa.Table) -> None:
-    """Write the dataset. The same cells give the same bytes."""
+    """Write the dataset. Equal cells give a file with equal bytes."""
     import pyarrow.parquet as pq
 
     out = io.BytesIO()
@@ -95,7 +98,7 @@ def read(folder: Folder) -> tuple[pa.Table, dict[str, Any]]:
 
 
 def numeric(table: pa.Table, names: Iterable[str]) -> list[str]:
-    """Return those of the given names that are columns of numbers."""
+    """Return the given names, without those that are not columns of numbers."""
     import pyarrow as pa
 
     fields = {field.name: field.type for field in table.schema}

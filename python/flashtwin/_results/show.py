@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def said(figure: str, value: float) -> str:
-    """Format a figure in the unit in which its name ends."""
+    """Format the value of a figure. The end of the figure's name gives the unit."""
     if figure.endswith("_us"):
         return ("-" if value < 0 else "") + words.time(abs(value))
     if figure.endswith(("ratio", "_share_mean", "_share_max")):
@@ -66,7 +66,7 @@ def _tag(key: bool) -> str:
 
 
 def _cells(results: Results, figures: list[str], confidence: float) -> tuple[list[str], list[list[str]], int]:
-    """Return heads, rows, and the number of first columns that are axes."""
+    """Return the heads, the rows, and the number of columns on the left that are axes."""
     varied = [axis for axis in results.points if len(results.axes[axis]) > 1]
     # Values have units of their own.
     heads = [axis.removeprefix("set_") for axis in varied] + [f.removesuffix("_us") for f in figures]
@@ -79,7 +79,7 @@ def _cells(results: Results, figures: list[str], confidence: float) -> tuple[lis
 
 
 def _incomplete(results: Results) -> bool:
-    """Whether a point lacks a seed, because the sweep was interrupted or a cell failed."""
+    """Whether a point has no result for some seed, because the sweep was interrupted or a cell failed."""
     seeds = len(results.axes["seed"])
     return any(row["seeds"] < seeds for row in results.statistics().to_pylist())
 

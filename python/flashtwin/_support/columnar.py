@@ -1,4 +1,4 @@
-"""Converts tables of Parquet, Arrow and other packages to text that the trace readers can read."""
+"""Converts tables (Parquet, Arrow, data frames of other packages) to CSV for the trace readers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Columns of the request log that a replay needs. The first one determines the order of the rows.
+#: Columns of the request log that a replay needs. Rows are sorted by the first one.
 _LOG = ["request", "op", "offset_bytes", "size_bytes", "arrival_ps"]
 
 
@@ -80,7 +80,7 @@ def _is_log(schema: pa.Schema) -> bool:
 
 
 def _as_text(table: pa.Table) -> pa.Table:
-    """Convert each column to a type whose values are one line of text.
+    """Convert each column to a type that CSV can hold: the text of a value is a single line.
 
     Columns of other types become empty.
     """

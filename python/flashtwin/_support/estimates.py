@@ -9,7 +9,7 @@ from functools import cache
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with its confidence interval. Parts that the data do not determine are None."""
+    """A value with its confidence interval. The value or an end is None if the data are too few for it."""
 
     value: float | None
     low: float | None = None
@@ -44,7 +44,7 @@ def ratio_of(pairs: list[tuple[float, float]], confidence: float) -> Estimate:
 
 @cache
 def student_t(confidence: float, freedom: int) -> float:
-    """Return the bound t for which Student's t is between -t and t with the given probability.
+    """Return the bound t such that Student's t is between -t and t with the given probability.
 
     The bound is found by bisection. For a whole number of degrees of freedom, the distribution is a finite
     sum (Abramowitz and Stegun 26.7.3 and 26.7.4).

@@ -1,4 +1,4 @@
-"""Writing of result files: under its final name, a file is either complete or absent."""
+"""Writing of result files. A file has its final name only when it is complete."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ _DESCRIPTOR = re.compile(r"/dev/(?P<stream>stdout|stderr)|(/dev|/proc/self)/fd/(
 
 @contextmanager
 def whole_file(path: Path, what: str) -> Iterator[IO[bytes]]:
-    """Open a file that receives its name only if the block ends without an exception.
+    """Open a file for writing. It receives its final name only if the block ends without an exception.
 
-    A file in /dev or /proc, a device and a pipe are written directly, not replaced. A link is replaced; its
-    target does not change. Incomplete files of this name that killed processes left are removed.
+    A file in /dev or /proc, a device and a pipe are written directly, not replaced. A symbolic link is
+    replaced; its target does not change. If killed processes left incomplete files of this name, they are
+    removed.
 
     Args:
         path: final name of the file.
@@ -47,7 +48,7 @@ def write_text(path: Path, text: str, what: str) -> None:
 
 
 def write_texts(texts: Mapping[Path, str], what: str) -> None:
-    """Write several complete text files. If one fails, no file is written."""
+    """Write several whole text files. If one cannot be written, none of them remains."""
     with ExitStack() as stack:
         partials = {}
         for path, text in texts.items():
@@ -73,7 +74,8 @@ def write_texts(texts: Mapping[Path, str], what: str) -> None:
 def _open_special(path: Path) -> IO[bytes]:
     """Open a device or a pipe for writing.
 
-    The name of a descriptor opens a copy of the descriptor, so both have one position.
+    For a name such as /dev/stdout or /dev/fd/3, the descriptor is duplicated. Output thus continues at the
+    position of the descriptor.
     """
     found = _DESCRIPTOR.fullmatch(str(path))
     if found is None:
@@ -95,7 +97,7 @@ def _is_special(path: Path) -> bool:
 
 @contextmanager
 def _naming(path: Path, what: str) -> Iterator[None]:
-    """Add the name of the file and a remedy to errors of the system that the block raises."""
+    """Convert an OSError of the block to an error with the name of the file and a remedy."""
     try:
         yield
     except OSError as e:
@@ -103,17 +105,17 @@ def _naming(path: Path, what: str) -> Iterator[None]:
 
 
 def store_ahead(file: IO[bytes], since: int) -> int:
-    """Make the system begin to write the data from offset `since` on to disk, without waiting for it.
+    """Start writing the data from offset `since` on to the disk, without waiting for the end.
 
-    Called repeatedly while a large file is written, so that fsync has little left to write at the end.
-    Returns the length of the file in bytes.
+    Called repeatedly while a large file is written, so that the final fsync has little left to write. Returns
+    the length of the file in bytes.
     """
     if not (hasattr(os, "posix_fadvise") and file.seekable()):
         return since
     file.flush()
     reach = file.tell()
     with suppress(OSError):
-        # Dropping pages that are not yet on disk fails, but it makes Linux begin to write them.
+        # Linux cannot drop cached pages that are not yet on disk, but this call makes it begin to write them.
         os.posix_fadvise(file.fileno(), since, reach - since, os.POSIX_FADV_DONTNEED)
     return reach
 

@@ -1,4 +1,4 @@
-"""Folders for results, local or at an fsspec URL. A file in them is either complete or absent."""
+"""Folders for results, local or at an fsspec URL. Files in them are complete or absent, never partial."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Folder:
 
     def __init__(self, where: str | os.PathLike[str]) -> None:
         self.name = os.fspath(where)
-        #: Name by which other processes of this machine can find the folder, too.
+        #: Name of the folder that other processes on this machine can use (an absolute path or a URL).
         self.anywhere = self.name if is_remote(self.name) else str(Path(self.name).resolve())
         self._fs: Any = None
         if is_remote(self.name):
@@ -98,7 +98,7 @@ class Folder:
         with whole_file(path, what) as file:
             file.write(data)
         try:
-            # The name is durable only after its directory has been synced.
+            # The new name of the file survives a power loss only after its directory has been synced.
             directory = os.open(path.parent, os.O_RDONLY)
             try:
                 os.fsync(directory)
@@ -109,9 +109,9 @@ class Folder:
 
     @contextmanager
     def local_file(self, name: str) -> Iterator[Path]:
-        """Yield the path of a local file to write.
+        """Yield the path of a local file that the block writes.
 
-        At the end of the block, the file is put into the folder.
+        If the folder is at a URL, the file is uploaded at the end of the block.
         """
         if self._fs is None:
             yield Path(self._root, name)
@@ -125,7 +125,7 @@ class Folder:
                 raise FlashtwinError(f"{self.name}/{name}: cannot write it: {e.strerror or e}") from e
 
     def append(self, name: str, lines: str) -> None:
-        """Append lines to a file of notes. Has no effect if files of the folder cannot be appended to."""
+        """Append lines to a file of notes. If the folder's files cannot be appended to, do nothing."""
         if self._fs is None:
             with suppress(OSError), Path(self._root, name).open("a", encoding="utf-8") as file:
                 file.write(lines)
@@ -161,7 +161,7 @@ class Folder:
             os.close(lock)
 
 
-#: Hashes of traces that this process has read, by path and identity of the file.
+#: Hashes of the traces that this process has read. The key is the path and the identity of a file.
 _hashed: dict[tuple[str, int, int], str] = {}
 
 
@@ -186,7 +186,7 @@ def content_hash(path: str) -> str:
 
 
 def fetch(url: str, sha256: str | None) -> tuple[str, str]:
-    """Copy a file to this machine unless it is already there. Return its local path and its hash.
+    """Copy a file to this machine unless it is local already. Return its local path and its SHA-256.
 
     Args:
         url: path or URL of the file.

@@ -1,4 +1,7 @@
-"""Reading of user files: regular files of limited size, with text, TOML or JSON of limited depth."""
+"""Reading of files that the user gives: regular files of limited size, with text, TOML or JSON.
+
+The nesting depth of TOML and JSON is limited.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ def open_regular(path: Path) -> IO[bytes]:
     """Open a regular file.
 
     Raises:
-        OSError: it cannot be opened, or it is a pipe or a device, which might block or never end.
+        OSError: the file cannot be opened, or it is a pipe or a device, which might block or never end.
     """
     # Opening a pipe would wait for its writer.
     file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -100,7 +103,7 @@ def parse_toml(text: str, path: Path) -> dict[str, Any]:
     Raises:
         FlashtwinError: the text is not TOML, or is nested too deeply.
     """
-    # Imported here, because most help texts need no TOML.
+    # Imported only here, because commands that only print help need no TOML.
     if sys.version_info >= (3, 11):
         import tomllib
     else:

@@ -1,4 +1,4 @@
-"""Private directory, sockets and store lock of a server; removal of files that killed servers left."""
+"""Private directory, sockets and store lock of a server; removal of leftovers of killed servers."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from ..errors import FlashtwinError
 from .partials import locks, remove_unlocked
 
 _PREFIX = "flashtwin-"
-#: Name of the lock file in the private directory of a server. The file is locked by the process that uses the
-#: directory and by its server.
+#: Name of the lock file in the private directory of a server. The command that created the directory and its
+#: server both hold the lock.
 _LOCK = "flashtwin-serve.lock"
-#: Polling period in seconds while the server that uses a store is stopping.
+#: Period in seconds with which a store is polled while the server that uses it is stopping.
 _PERIOD_S = 0.05
 
 
@@ -29,8 +29,8 @@ def private_directory() -> tuple[Path, int]:
     """Create a private directory for a server. Remove directories of servers that no longer run.
 
     Returns:
-        Its path, and the descriptor of its lock. The directory is in use as long as a process has the
-        descriptor open.
+        The path of the directory, and the descriptor of its lock file. The directory counts as used as long
+        as a process has the descriptor open.
     """
     for other in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/{_LOCK}"):
         with contextlib.suppress(OSError):
@@ -38,7 +38,7 @@ def private_directory() -> tuple[Path, int]:
     place = Path(tempfile.mkdtemp(prefix=_PREFIX))
     lock = os.open(place / "new", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX)
-    # The file is locked before it gets its name, so that other starts never find it unlocked.
+    # The file is locked before it gets its name, so that other starting servers never find it unlocked.
     (place / "new").rename(place / _LOCK)
     return place, lock
 
@@ -50,7 +50,8 @@ def _remove_unused(place: Path) -> None:
     lock = os.open(place / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # The list exists if the start was killed. A listed file that nevertheless contains data is kept.
+        # The list `made` still exists if the server was killed while it started. A listed file with data is
+        # kept.
         remove_made(place / "made", only_empty=True)
         shutil.rmtree(place, ignore_errors=True)
     finally:
@@ -84,7 +85,7 @@ def remove_dead_socket(path: Path) -> None:
 
 
 def wait_for_store(path: Path) -> None:
-    """Wait until the server that uses a store has released it, if that server is stopping.
+    """Wait until a store is free. It may be in use by a server only if that server is stopping.
 
     Raises:
         FlashtwinError: the store is in use by a server that is not stopping.
@@ -95,7 +96,7 @@ def wait_for_store(path: Path) -> None:
         return  # The server reports the error.
     try:
         while not locks(store, fcntl.LOCK_EX):
-            # A server that is stopping makes its lock shared.
+            # A server that is stopping converts its exclusive lock to a shared one.
             if not locks(store, fcntl.LOCK_SH):
                 pid = _holder(store)
                 who, stop = (f" (process {pid})", f"stop it (kill {pid})") if pid else ("", "stop it")
@@ -111,7 +112,7 @@ def remove_made(listed: Path, *, only_empty: bool = False) -> None:
     """Remove the files that a failed start created, except files that another server now uses.
 
     Args:
-        listed: file that lists their names.
+        listed: file that lists the names of the created files.
         only_empty: whether to keep files that contain data.
     """
     if not listed.exists():
@@ -135,7 +136,7 @@ def _has_data(path: Path) -> bool:
 
 
 def _holder(file: int) -> int | None:
-    """Return the id of the process that has locked a file; None if the kernel does not list it."""
+    """Return the id of the process that holds the lock of a file; None if the kernel does not list it."""
     of = os.fstat(file)
     at = f"{os.major(of.st_dev):02x}:{os.minor(of.st_dev):02x}:{of.st_ino}"
     found = re.search(rf"FLOCK +\S+ +WRITE +(\d+) +{at} ", Path("/proc/locks").read_text())

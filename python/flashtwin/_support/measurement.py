@@ -1,4 +1,4 @@
-"""Figures of a device in the tests of data sheets, compared with published figures."""
+"""Figures of a device, measured in the tests of data sheets and compared with published figures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from .watch import Task, run_all
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure: its name in `[published]`, and values in the unit in which the name ends."""
+    """A figure: its key in the section `[published]` of the device file, and its values.
+
+    The end of the key gives the unit of the values.
+    """
 
     name: str
     measured: float
@@ -26,7 +29,7 @@ class Figure:
 
     @property
     def deviation_percent(self) -> float | None:
-        """Return measured minus published value in percent of the published one, or None without one."""
+        """Return the difference from the published value in percent; None if no value is published."""
         return None if self.published is None else (self.measured / self.published - 1) * 100
 
     @property
@@ -91,7 +94,7 @@ class Measurement:
 
 
 def measure(spec: Spec) -> Measurement:
-    """Run the tests on a new device, which takes some seconds.
+    """Run the tests on a new device. This takes some seconds.
 
     Raises:
         FlashtwinError: the device is too small to be measured.

@@ -1,4 +1,4 @@
-"""Checks that a device fits into memory before it is created. A failed allocation would end the process."""
+"""Check that a device fits into memory, before it is created: a failed allocation ends the process."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def need(tables_bytes: int, *, devices: int = 1, less: str = "") -> None:
         tables_bytes: size of the tables of one device.
         devices: number of devices that exist at the same time. A state that is being loaded or saved counts
             as one.
-        less: text for messages: how to need less memory.
+        less: text for messages that states how less memory can be used.
 
     Raises:
-        DeviceError: they do not fit; the message gives the needed and the available memory, and a remedy.
+        DeviceError: the devices do not fit; the message gives needed and available memory, and a remedy.
     """
     needed, there = tables_bytes * devices + _BESIDE_BYTES, _available_bytes()
     if there is not None and needed > there:
@@ -39,7 +39,7 @@ def need(tables_bytes: int, *, devices: int = 1, less: str = "") -> None:
 
 
 def _available_bytes() -> int | None:
-    """Return the fewest bytes that machine, container and process limit leave; None if unknown."""
+    """Return the available bytes: the minimum for machine, container and process limit; None if unknown."""
     found = []
     with contextlib.suppress(OSError):
         told = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())

@@ -1,4 +1,4 @@
-"""Intervals of ratios between runs of the same requests, by paired batch means (D-185)."""
+"""Confidence intervals of ratios between two runs of the same requests, by paired batch means (D-185)."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ _CONFIDENCE = 0.95
 #: Percentiles that batches have.
 _PERCENTILES = ("p99_us", "p999_us", "p9999_us")
 
-#: Lower and upper end of an interval. They are computed from logarithms, so they are above 0.
+#: Lower and upper end of an interval. Both are above 0, because they are computed from logarithms.
 Interval = tuple[float, float]
-#: Batches of consecutive requests of a run, as in `Record.batches`.
+#: Batches of a run, each with the sums over some consecutive requests, as in `Record.batches`.
 Batches = list[dict[str, Any]]
 
 
 def ratio_interval(ours: Batches, base: Batches, path: tuple[str, ...]) -> Interval | None:
-    """Return the interval of the ratio of a measure to its value in the base run.
+    """Return the confidence interval of the ratio of a measure to its value in the base run.
 
-    `path` is the path of the measure in a summary. The interval is None if it cannot be determined: if
-    batches do not have the measure, if the two runs did not complete the same requests in each batch, or if a
-    batch has too few requests.
+    `path` is the path of the measure in a summary. The interval is None in three cases: batches do not have
+    the measure, the two runs did not complete the same requests in each batch, or a batch has too few
+    requests.
     """
     if not ours or [_requests(batch) for batch in ours] != [_requests(batch) for batch in base]:
         return None
@@ -41,10 +41,12 @@ def ratio_interval(ours: Batches, base: Batches, path: tuple[str, ...]) -> Inter
 
 
 def _of_sums(above: list[list[float]], below: list[list[float]]) -> Interval | None:
-    """Return the interval of the product of the sums `above`, divided by that of the sums `below`, or None.
+    """Return the confidence interval of a quotient: the product of `above` over the product of `below`.
 
-    A small change of a sum changes the logarithm of the quotient by the change divided by the sum. Each batch
-    thus contributes a part, and the deviation of the logarithm follows from the deviations of these parts.
+    Each factor is the sum of one value per batch. The logarithm of the quotient is linearised: if a sum
+    changes by a small amount d, the logarithm changes by d / sum. A batch contributes its d / sum of all
+    factors. The standard error of the logarithm follows from these contributions of the batches. The result
+    is None if a sum is 0, or if an end of the interval would overflow.
     """
     sums = [[math.fsum(column) for column in columns] for columns in (above, below)]
     if any(total <= 0 for totals in sums for total in totals):
@@ -69,8 +71,9 @@ def _requests(batch: dict[str, Any]) -> tuple[int, int]:
     return batch["reads"], batch["writes"]
 
 
-#: Sums of a batch whose quotient is a measure, by the path of the measure in a summary. If there is no second
-#: sum, the divisor is the number of requests, which is the same under all policies.
+#: Dividend and divisor of a measure, both sums of a batch, by the path of the measure in a summary. Without a
+#: second sum, the divisor is the number of requests. It is equal in both runs, so it has no influence on the
+#: ratio.
 _SUMS = {
     ("hits", "ratio"): ("hits",),
     ("health", "device_write_amplification"): ("media_pages",),
@@ -82,7 +85,7 @@ _SUMS = {
 
 
 def _quotient(batch: dict[str, Any], path: tuple[str, ...]) -> tuple[float, float] | None:
-    """Return the two sums of a batch whose quotient is a measure; None if it has no such measure."""
+    """Return the dividend and the divisor of a measure in a batch; None if it is not a quotient of sums."""
     match path:
         case ("all", "mean_us"):
             return batch["read_us"] + batch["write_us"], 1

@@ -1,4 +1,4 @@
-"""Files that receive their final name when they are complete, and locks of files.
+"""Files that receive their final name only when they are complete, and locks of files.
 
 While a file is written, its name is `.NAME.flashtwin-PID-RANDOM.partial`, and it is locked, as in Rust
 (`flashtwin-workload/src/partial.rs`). If the process is killed, the next command that writes NAME removes
@@ -29,7 +29,7 @@ class Partial:
     """
 
     def __init__(self, final: Path) -> None:
-        """Create the file. An existing file is never opened, and a link is never followed."""
+        """Create the file under a name that is not in use. A symbolic link is never followed."""
         remove_dead_partials(final)
         self._final = final
         self.path, file = _create(final)
@@ -46,7 +46,8 @@ class Partial:
 
     def close(self) -> None:
         """Close the file, and remove it unless it was published."""
-        # Data that a full disk rejected are still in the buffer. The write has already raised the error.
+        # If the disk is full, rejected data are still in the buffer, and closing fails again. The write has
+        # already raised the error.
         with contextlib.suppress(OSError):
             self.file.close()
         self.path.unlink(missing_ok=True)
@@ -58,14 +59,15 @@ def _create(final: Path) -> tuple[Path, int]:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         with contextlib.suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Before the file was locked, another process may have removed it as a leftover.
+        # Another process may have removed the file as a leftover before it was locked. Then create another
+        # one.
         if os.fstat(file).st_nlink:
             return path, file
         os.close(file)
 
 
 def remove_dead_partials(final: Path) -> None:
-    """Remove incomplete files that killed processes left while they wrote this file."""
+    """Remove the incomplete files that killed processes left when they were writing the file `final`."""
     for left in _leftovers(final.parent.absolute()).get(final.name, ()):
         _remove(left)
 
@@ -78,7 +80,7 @@ def remove_all_dead_partials(directory: Path) -> None:
 
 @cache
 def _leftovers(directory: Path) -> dict[str, list[Path]]:
-    """Return the incomplete files by final name. A process reads each directory only once."""
+    """Return the incomplete files of a directory by final name. A process reads a directory only once."""
     found: dict[str, list[Path]] = {}
     for path, name in _partials(directory):
         found.setdefault(name, []).append(path)
@@ -110,7 +112,7 @@ def _remove(left: Path) -> None:
 
 
 def remove_unlocked(path: Path) -> None:
-    """Remove a regular file unless it is locked. The lock may be held by a process on another machine."""
+    """Remove a regular file unless it is locked, perhaps by a process on another machine."""
     file = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         if stat.S_ISREG(os.fstat(file).st_mode) and locks(file, fcntl.LOCK_EX, keep=True):
@@ -120,7 +122,7 @@ def remove_unlocked(path: Path) -> None:
 
 
 def locks(file: int, how: int, *, keep: bool = False) -> bool:
-    """Try to lock a file; return whether that was possible. Without `keep`, the lock is released again."""
+    """Try to lock a file, and return whether it was possible. Keep the lock only if `keep` is set."""
     try:
         fcntl.flock(file, how | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -19,7 +19,7 @@ PYTHON_OLDEST = (3, 10)
 
 @dataclass(frozen=True)
 class Package:
-    """A Python package. It is required if no extra of flashtwin installs it."""
+    """A Python package. `extra` is the extra of flashtwin that installs it; None if it is always required."""
 
     name: str
     purpose: str
@@ -47,7 +47,7 @@ PACKAGES = (
 
 @dataclass(frozen=True)
 class Tool:
-    """A command, which may have several names, and its package in Debian and in other distributions."""
+    """A tool: the names that its command may have, and its package in Debian and in other distributions."""
 
     commands: tuple[str, ...]
     purpose: str
@@ -68,7 +68,7 @@ class Tool:
         return f"install the package {self.debian}"
 
 
-#: Package managers and the command with which each installs a package.
+#: Package managers, each with the command by which it installs a package.
 _MANAGERS = {
     "apt-get": "apt-get install",
     "dnf": "dnf install",

@@ -1,4 +1,4 @@
-"""A run on disk: summary, histograms and history as JSON, for reports and figures."""
+"""The record of a run: its summary, histograms and history as JSON, from which reports are made."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ Kind = Literal["all", "read", "write"]
 _FORMAT = 3
 #: Digits of a number in a chart.
 DIGITS = 6
-#: Points of a percentile curve per factor of ten, and number of factors, which end at p99.99.
+#: Number of points of a percentile curve per factor of ten in 1 / (1 - fraction), and number of such factors:
+#: the curve ends at p99.99.
 _STEPS, _NINES = 40, 4
 
 
@@ -35,9 +36,10 @@ class Record:
 
     Attributes:
         summary: as in `Result.summary`.
-        histograms: upper ends of buckets in ns, and counts, of reads, writes and all requests.
-        history: windows of virtual time; empty if none was recorded.
-        batches: ten batches of consecutive requests; empty without a history or with too few requests.
+        histograms: for reads, writes and all requests, the upper ends of buckets in ns, and their counts.
+        history: values by window of virtual time; empty if no history was recorded.
+        batches: sums over ten batches of consecutive requests; empty if no history was recorded or there are
+            too few requests.
     """
 
     summary: dict[str, Any]
@@ -127,7 +129,8 @@ def record_of(what: object) -> Record:
     raise FlashtwinError(f"found {what!r}; give a Result, or a file of Result.save")
 
 
-#: Settings from which the labels of runs are made, in order of preference.
+#: Settings that can label runs, in order of preference. Settings in which the runs differ are added to the
+#: label until no two labels are equal.
 _NAMING = (
     "policy",
     "scheme",

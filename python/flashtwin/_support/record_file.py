@@ -1,4 +1,4 @@
-"""The parts of a record's JSON that reports and figures read. Records are checked against these types."""
+"""Types of those parts of a record's JSON that reports and figures read. Records are checked against them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TypedDict
 
 from .tables import PARTS
 
-#: Mean time in us, by part of the response time.
+#: Mean of each part of the response time, in us.
 Parts = TypedDict("Parts", dict.fromkeys(PARTS, float))  # type: ignore[misc]
 
 
@@ -101,7 +101,7 @@ class Summary(TypedDict):
 
 
 class Histograms(TypedDict):
-    """Upper ends of buckets in ns, and counts, by kind of request."""
+    """Histograms by kind of request: upper ends of buckets in ns, and counts."""
 
     all: list[tuple[int, int]]
     read: list[tuple[int, int]]

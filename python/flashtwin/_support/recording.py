@@ -32,12 +32,12 @@ class Start:
 
     @property
     def precondition(self) -> str:
-        """Return the `precondition` for a replay. A served device starts with an empty buffer."""
+        """Return the value of `precondition` for a replay from this start, with an empty buffer."""
         return "none" if self.state is None else "steady:empty-buffer"
 
 
 def describe(record: Path, device: str, state: Path | None) -> None:
-    """Write the start of a recording beside it. If this fails, remove the files already written."""
+    """Write the files that describe the start of a recording. If one fails, remove those already written."""
     with ExitStack() as made:
 
         def beside(ending: str) -> Path:
@@ -58,7 +58,7 @@ def describe(record: Path, device: str, state: Path | None) -> None:
 
 
 def is_device_of(workload: str | os.PathLike[str], device: str | Path) -> bool:
-    """Whether a device is the file beside a recording that describes its device."""
+    """Whether a device is given as the device file (FILE.toml) of the recording itself."""
     return Path(device).absolute() == Path(f"{os.fspath(workload)}.toml").absolute()
 
 

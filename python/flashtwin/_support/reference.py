@@ -25,7 +25,7 @@ class CaseReport:
         operations_compared: number of compared operations of the reference.
         matched: number of operations on which the model agrees.
         mismatched: number of operations on which the model does not agree.
-        parts: the numbers above, by kind of operation.
+        parts: by kind of operation, the numbers of compared, matched and mismatched operations.
         first_mismatch: the first difference, with the expected and the found operation; None if there is
             none.
         passed: whether the case is within its tolerance.
@@ -45,7 +45,7 @@ class CaseReport:
 def validate(
     directory: str | os.PathLike[str], progress: Callable[[CaseReport, int], None] | None = None
 ) -> list[CaseReport]:
-    """Replay every reference case of a directory, and compare it with the reference.
+    """Replay all cases of a directory with the model, and compare the results with the reference simulator.
 
     Args:
         directory: directory of cases. A case is NAME.json, and either NAME.trace.csv and NAME.events.txt or

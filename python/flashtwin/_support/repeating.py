@@ -1,4 +1,4 @@
-"""Passes over a workload: their number and the shift of addresses between them (`repeat`, `repeat_shift`)."""
+"""Options `repeat` and `repeat_shift`: number of passes over a workload, and shift of addresses per pass."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from ..errors import FlashtwinError
 from .sizing import read as read_size
 
-#: Value of `repeat` with which the workload is repeated until its write amplification is level.
+#: Value of `repeat` that means: repeat the workload until its write amplification is level.
 UNTIL_STEADY = "until-steady"
-#: Minimum and maximum number of drive writes with this value of `repeat`.
+#: Minimum and maximum number of drive writes if `repeat` is `LEVEL`.
 DRIVE_WRITES = (1.0, 10.0)
 
 

@@ -1,4 +1,4 @@
-"""Check of a JSON value against a declared type: a TypedDict of such types, lists, texts and numbers."""
+"""Checks that a JSON value has a declared type, such as a TypedDict, a list, a text or a number."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any, get_args, get_origin, get_type_hints, is_typeddict
 
 from ..errors import FlashtwinError
 
-#: Bounds of the absolute value of nonzero numbers. Within them, no product or quotient of a few numbers
-#: overflows.
+#: Smallest and largest absolute value of numbers other than 0. Within these bounds, no product or quotient of
+#: a few numbers overflows.
 LEAST, MOST = 1e-30, float(2**64)
 #: Depth of values without a declared type.
 _DEPTH_MAX = 20
@@ -23,7 +23,7 @@ _NAMES = {
 
 
 def check(value: object, kind: Any, at: str) -> None:  # noqa: ANN401 (types have no common one)
-    """Check a value of JSON. Keys of an object that its TypedDict does not declare are ignored.
+    """Check the type of a JSON value. Keys of an object that its TypedDict does not declare are ignored.
 
     Args:
         value: the value, as `json.loads` returned it.
@@ -97,7 +97,7 @@ def _check_scalar(value: object, at: str) -> None:
         except UnicodeEncodeError:
             raise FlashtwinError(f"{at}: {_found(value)}; must be text of whole characters") from None
     elif isinstance(value, (int, float)) and not (value == 0 or LEAST <= abs(value) <= MOST):
-        # NaN is outside the range. True and false are within it, so they are excluded explicitly.
+        # NaN fails this comparison, too. True and false pass it as 1 and 0.
         raise FlashtwinError(
             f"{at}: {_found(value)}; must be 0, or from {LEAST:g} to {MOST:g} without its sign"
         )

@@ -1,4 +1,4 @@
-"""A device of a given size: the number of blocks is changed, everything else is unchanged (docs/live.md)."""
+"""A device of a given size: only the number of its blocks is changed (docs/live.md)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHORT = re.compile(r"(\d+)\s*([kKMGT])")
 
 
 def read(text: str | int) -> int:
-    """Read a size: a number of bytes, or text such as "16G", "16 GiB" (both binary) or "16 GB"."""
+    """Read a size: a number of bytes, or text such as "16G", "16 GiB" (binary) or "16 GB" (decimal)."""
     if isinstance(text, int):
         given: int | None = text
     else:
@@ -35,7 +35,7 @@ def read(text: str | int) -> int:
 
 
 def sized(name: str | Path, size_bytes: int, choice: Choice, overrides: Overrides) -> Spec:
-    """Read a device, and give it the smallest number of blocks that provides `size_bytes` (D-125).
+    """Read a device, and give it the smallest number of blocks with which it exports `size_bytes` (D-125).
 
     Raises:
         DeviceError: the device cannot have this size; the message gives the reason.
@@ -53,7 +53,7 @@ def sized(name: str | Path, size_bytes: int, choice: Choice, overrides: Override
             n += max(1, n * (size_bytes - found.exported_bytes) // (size_bytes * 2))
             found = spec(n)
     except DeviceError as e:
-        # Positions in files of flashtwin are omitted, because the caller has not opened these files.
+        # The message omits positions in files that come with flashtwin, which the caller has not opened.
         shipped = "|".join(map(re.escape, devices()))
         why = re.sub(rf"^(?:{shipped}):\d+:\d+: ", "", str(e), flags=re.MULTILINE)
         size = f"size {as_text(size_bytes)}"
@@ -82,7 +82,7 @@ def sized(name: str | Path, size_bytes: int, choice: Choice, overrides: Override
 
 
 def _blocks(name: str | Path, spec: Spec) -> tuple[str, int]:
-    """Return key and value of the number of blocks per plane; for an array, those of its members."""
+    """Return the key and the value of the number of blocks per plane, in an array that of its members."""
     key = "geometry.blocks_per_plane"
     table = tomllib.loads(spec.to_toml())
     if "array" not in table:

@@ -20,7 +20,7 @@ _CAPACITIES_PAGES = (256, 8192)
 def against(
     trace: str | os.PathLike[str], load: str, options: TraceOptions | None = None, *, seed: int = 1
 ) -> list[tuple[str, str, str]]:
-    """Compare a trace with equally many requests of a generated load. Each row has a name and the two values.
+    """Compare a trace with as many requests of a generated load. A row is a name and two values.
 
     Raises:
         FlashtwinError: the trace or the load is wrong.

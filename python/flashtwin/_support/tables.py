@@ -1,4 +1,4 @@
-"""Columns from the compiled module as Arrow tables, and the request log as Parquet."""
+"""Conversion of the compiled module's columns to Arrow tables, and writing of the request log as Parquet."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _OPS = ["read", "write", "trim", "flush"]
 _STATUS = ["ok", "read-only", "failed"]
 
-#: Parts of a response time, with descriptions. For each request, they sum exactly to `response_ps`.
+#: Parts of a response time, with descriptions. For each request, the parts add up to `response_ps` exactly.
 PARTS = dict(_core.parts())
 
 _NUMBERS = {
@@ -41,14 +41,14 @@ _GC_NUMBERS = {"member": "uint32", "begin_ns": "uint64", "end_ns": "uint64"}
 _WORDS = {"op": _OPS, "status": _STATUS, "kind": ["own", "forced"]}
 #: First characters of a text that a spreadsheet would interpret as a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-#: Requests per row group of the Parquet file. A row group has 3 MB of columns, small enough that the model
-#: keeps its share of the caches.
+#: Requests per row group of the Parquet file. The columns of a row group take 3 MB, so that they do not
+#: displace the data of the model from the processor's caches.
 _ROW_GROUP = 32 * 1024
 #: Columns whose values increase from row to row.
 _RISING = ["request", "arrival_ps"]
 #: Settings of the Parquet file. The log is written during the run, so encoding must be faster than the model.
-#: Dictionaries are off, because few numbers repeat, and trying a dictionary would double the time. Only
-#: increasing columns have statistics of row groups, because only there they help to find rows.
+#: Dictionaries are off: few numbers repeat, and building a dictionary would double the time. Minimum and
+#: maximum per row group are stored only for increasing columns, because they help to find rows only there.
 _LOG_FORM: dict[str, Any] = {
     "compression": "lz4",
     "use_dictionary": ["op", "status"],
@@ -58,7 +58,7 @@ _LOG_FORM: dict[str, Any] = {
 
 
 def import_ahead() -> None:
-    """Import the modules of the log on another thread, while the device is preconditioned."""
+    """Import the modules that write the request log on another thread, while the device is preconditioned."""
     Thread(target=import_module, args=["pyarrow.parquet"]).start()
 
 
@@ -66,7 +66,7 @@ def import_ahead() -> None:
 def _form(names: tuple[str, ...]) -> pa.Schema:
     """Return a schema with the given column names.
 
-    Columns are not nullable; nullable ones would also store which cells are null.
+    Columns are not nullable, because nullable ones also store which cells are null.
     """
     import pyarrow as pa
 
@@ -122,7 +122,7 @@ class RequestTable:
 
 @contextmanager
 def request_file(path: Path) -> Iterator[Callable[[Columns], None]]:
-    """Write the per-request log as Parquet in batches. Yields the function that accepts a batch."""
+    """Write the request log as Parquet. Yields a function that writes a batch of requests."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -130,7 +130,7 @@ def request_file(path: Path) -> Iterator[Callable[[Columns], None]]:
     failures: list[OSError] = []
 
     with whole_file(path, "the request log") as file:
-        # The writer is no context manager here, because it must not write its footer after an error.
+        # The writer is not used as a context manager, because it must not write its footer after an error.
         writer = pq.ParquetWriter(file, _schema(), **_LOG_FORM)
 
         stored = 0
@@ -174,7 +174,7 @@ def series_table(points: list[dict[str, Any]]) -> pa.Table:
 
 
 def gc_table(columns: Columns) -> pa.Table:
-    """Return the collections of members of an array as a table."""
+    """Return the garbage collections of an array's members as a table."""
     import pyarrow as pa
 
     return pa.Table.from_batches([_batch(columns)])
@@ -217,7 +217,7 @@ def write_table(table: pa.Table, path: Path, what: str) -> None:
 def csv_text(table: pa.Table) -> str:
     """Format a table as CSV.
 
-    A text that a spreadsheet would interpret as a formula gets a leading apostrophe.
+    An apostrophe is put before a text that a spreadsheet would interpret as a formula.
     """
     out = io.StringIO()
     rows = csv.writer(out, lineterminator="\n")

@@ -15,16 +15,17 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-#: Width in columns of text that is not shown on a terminal. `COLUMNS` overrides it.
+#: Width in columns of output that does not go to a terminal. The variable COLUMNS overrides it.
 _TEXT_COLUMNS = 200
 #: Blanks between two columns of `box.SIMPLE_HEAD`.
 _GAP = 3
-#: Width in columns to which a key is folded, and the smaller width that is used if there is too little room.
+#: Width in columns at which a key is wrapped, and the smallest width to which keys shrink if there is little
+#: room.
 _KEY, _KEY_MIN = 12, 3
 
 
 def width() -> int | None:
-    """Return the number of columns to print to; None if the terminal determines it."""
+    """Return the width of the output in columns; None if the terminal determines it."""
     if os.environ.get("COLUMNS", "").isdigit():
         return int(os.environ["COLUMNS"])
     return None if sys.stdout.isatty() else _TEXT_COLUMNS
@@ -38,7 +39,7 @@ def console() -> Console:
 
 
 def unescaped(stream: TextIO) -> TextIO:
-    """Return the stream to which rich writes its control sequences. Texts must be escaped before."""
+    """Return the stream to which rich writes control sequences. Texts must already be escaped."""
     found: TextIO = getattr(stream, "unescaped", stream)
     return found
 
@@ -64,8 +65,8 @@ def tables(
 ) -> list[Table]:
     """Build tables for a terminal of the given width.
 
-    Columns that do not fit beside the keys are in additional tables, which repeat the keys. Keys and texts
-    are folded; numbers are never cut off.
+    The key columns identify a row. Columns that do not fit beside the keys are in additional tables, which
+    repeat the keys. Long keys and texts are wrapped; numbers are never cut off.
 
     Args:
         heads: titles of the columns.
@@ -82,7 +83,7 @@ def tables(
     widths = [max(len(row[i]) for row in [heads, *rows]) for i in range(len(heads))]
     widest = min(max(widths[keys:], default=0), columns // 2)
     left = (columns - widest - _GAP * (keys + 1)) // keys
-    # The other columns have half of the terminal's width.
+    # Keys get at least half of the terminal's width together, and more if the other columns leave room.
     share = max(_KEY_MIN, columns // 2 // keys, min(_KEY, left))
     widths[:keys] = [min(width, share) for width in widths[:keys]]
     room = columns - sum(widths[:keys]) - _GAP * (keys + 1)
@@ -105,7 +106,7 @@ def tables(
 
 
 def blocks(keys: Sequence[int], values: Sequence[int], columns: int) -> list[range]:
-    """Group value columns into blocks that fit beside the key columns, which each block repeats.
+    """Group value columns into blocks. Each block fits beside the key columns, which it repeats.
 
     Args:
         keys: widths of the key columns.

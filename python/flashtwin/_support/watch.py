@@ -11,7 +11,7 @@ from .. import _core
 
 T = TypeVar("T")
 
-#: Seconds between two checks of the running work.
+#: Interval in seconds at which the caller's thread checks the running work.
 _PERIOD_S = 0.1
 
 
@@ -22,9 +22,10 @@ class Progress:
     Attributes:
         label: description of the work, such as "lru" or "preconditioning".
         done: number of requests or pages of the phase done so far.
-        total: number of requests or pages of the phase; an estimate for most traces; None if unknown.
+        total: number of requests or pages in the phase; None if unknown. For most traces, it is an estimate.
         finished: whether the work has ended.
-        rebuilt: fraction already rebuilt of the array's members being rebuilt; None if none is being rebuilt.
+        rebuilt: rebuilt fraction of those members of the array that are being rebuilt; None if there are
+            none.
         phase: phase of the work, such as "filling the buffer"; empty for measured requests.
     """
 
@@ -36,7 +37,8 @@ class Progress:
     phase: str = ""
 
 
-#: Function that is called in the caller's thread, about ten times a second for each running piece of work.
+#: Function that receives the progress of a task. It is called in the caller's thread, about ten times a
+#: second for each running task.
 OnProgress: TypeAlias = Callable[[Progress], None]
 
 
@@ -66,7 +68,8 @@ def run_all(tasks: list[Task], threads: int, on_progress: OnProgress | None) -> 
     """Run tasks in the order of the list, at most `threads` at the same time.
 
     Returns the results, and whether Ctrl-C was pressed. After Ctrl-C, running tasks end early with partial
-    results, and tasks that have not begun are skipped. An error of one task stops the others and is raised.
+    results, and tasks that have not begun are skipped. If a task raises an error, the others are stopped, and
+    the error is raised.
     """
     interrupted = False
     failed: Future[object] | None = None

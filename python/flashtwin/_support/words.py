@@ -1,4 +1,4 @@
-"""Formats numbers with four digits and a unit, and completes errors about unknown names."""
+"""Formatting of numbers with four digits and a unit, and the part of errors that lists known names."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def digits(value: float) -> str:
 
 
 def digits_or_dash(value: float | None) -> str:
-    """Format a number; a dash if there is none."""
+    """Format a number, or None as a dash."""
     return "-" if value is None else digits(value)
 
 
@@ -64,7 +64,7 @@ def read_size(text: str) -> int | None:
 
 
 def read_percent(text: str) -> float | None:
-    """Read a percentage such as "10%" or "0.5 %" as a share; None if it is not one."""
+    """Read a percentage such as "10%" or "0.5 %" as a fraction; None for other text."""
     number = text.strip().removesuffix("%").rstrip()
     if not text.strip().endswith("%") or not number.replace(".", "", 1).isdecimal() or not number.isascii():
         return None
@@ -95,6 +95,6 @@ _WIDTH = 96
 def wrapped(text: str, first: str = "", others: str = "") -> str:
     """Break a text into lines of 96 columns.
 
-    `first` is the prefix of the first line, `others` of the others.
+    `first` is the prefix of the first line, `others` the prefix of all other lines.
     """
     return textwrap.fill(text, _WIDTH, initial_indent=first, subsequent_indent=others)

@@ -41,10 +41,10 @@ def sweep(
         directory: directory for the results, which is created if it does not exist; or a URL that fsspec
             opens.
         threads: number of runs at the same time in this process; by default the number of cores.
-        executor: executor that runs the cells instead. It is not closed.
-        dask: Dask cluster that runs the cells instead: an address, "local:WORKERS", "ssh:HOST,HOST",
-            "slurm:JOBS", or a `distributed.Client`, which is not closed.
-        progress: function to call with a `SweepProgress` when a cell ends, and also from time to time.
+        executor: executor that runs the cells instead of this process. The sweep does not close it.
+        dask: Dask cluster that runs the cells instead of this process: an address, "local:WORKERS",
+            "ssh:HOST,HOST", "slurm:JOBS", or a `distributed.Client`. The sweep does not close a given client.
+        progress: function to call with a `SweepProgress` when a cell ends, and at regular intervals.
 
     Raises:
         FlashtwinError: the experiment is wrong, or results can no longer be saved. A failed cell raises no
@@ -71,7 +71,7 @@ def sweep(
         try:
             engine.run(jobs)
         except KeyboardInterrupt:
-            # Ctrl-C may have been pressed between saving a cell and recording its result here.
+            # If Ctrl-C is pressed just after a cell has been saved, its result is not yet recorded here.
             kept = Store(folder, logs).summaries(job.key for job, _ in jobs)
             if not (kept or engine.errors):
                 raise Interrupted(None) from None

@@ -1,6 +1,6 @@
 """Cells of an experiment.
 
-A cell has everything that determines its result. The key of a cell is the hash of these data.
+The cells of a sweep. A cell contains everything that determines its result; its key is a hash of this.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def key_of(identity: object) -> str:
 
 
 def cells_of(experiment: Experiment) -> list[Cell]:
-    """Return every cell, in the order of the axes. The last axis changes fastest."""
+    """Return all cells, one per combination of axis values. The value of the last axis changes fastest."""
     maker = _Maker(experiment)
     names = list(experiment.axes)
     cells = [
@@ -61,13 +61,13 @@ def cells_of(experiment: Experiment) -> list[Cell]:
 
 
 def _check(experiment: Experiment, cells: list[Cell]) -> None:
-    """Check for values that are invalid in every cell. They are errors of the experiment, not of a cell."""
+    """Raise an error if a value is invalid in every cell: it is then an error of the experiment."""
     errors = {cell.error for cell in cells if cell.error is not None}
     if not errors:
         return
     plural = {"device": "devices", "policy": "policies", "workload": "workloads", "seed": "seeds"}
     by_axis = {axis: plural.get(axis, f"parameters.{axis}") for axis in experiment.axes}
-    # Axes that the message names are checked before axes that are only part of the combination.
+    # Axes that the error message names are checked first, because the error is most likely there.
     keys = {**{f"set.{key}": key for key in experiment.settings}, **{v: k for k, v in by_axis.items()}}
     for place, key in keys.items():
         values = experiment.axes.get(key, [None])
@@ -87,7 +87,7 @@ class _Maker:
             policy: Choice.read(None if policy is None else str(policy))
             for policy in experiment.axes["policy"]
         }
-        # Caches, because many cells have the same device, workload or flash.
+        # These functions are cached, because many cells have the same device, workload or flash.
         self._spec = cache(self._read_spec)
         self._workload = cache(self._read_workload)
         self._flash = cache(_flash)
@@ -109,7 +109,7 @@ class _Maker:
         of_run = {k.removeprefix(RUN_PREFIX): v for k, v in parameters.items() if k.startswith(RUN_PREFIX)}
         of_device = {k: v for k, v in parameters.items() if not k.startswith(RUN_PREFIX)}
         if "speed" in of_run or "queue_depth" in of_run:
-            # An axis with a kind of pacing replaces the pacing in `[run]`.
+            # An axis with a pacing (`speed` or `queue_depth`) replaces the pacing in `[run]`.
             base = {k: v for k, v in self._experiment.run.items() if k not in ("speed", "queue_depth")}
         else:
             base = self._experiment.run
@@ -172,12 +172,12 @@ class _Maker:
 
 
 def _flash(toml: str, name: str) -> str:
-    """Return the device without its buffer. The buffer does not affect the state of the flash."""
+    """Return the device without its buffer, which does not affect the preconditioned state of the flash."""
     try:
         return Spec.parse(toml, name, [("buffer", "none")]).to_toml()
     except DeviceError:
-        # A device that is invalid without its buffer shares its state only with devices that have the same
-        # buffer.
+        # The device is invalid without its buffer. It then shares its state only with devices that have the
+        # same buffer.
         return toml
 
 
@@ -187,7 +187,7 @@ def _state(flash: str, precondition: str, seed: int) -> StateJob:
 
 
 def unique_jobs(cells: list[Cell]) -> Iterator[tuple[CellJob, StateJob | None]]:
-    """Yield the cells to run. Equivalent combinations are run only once."""
+    """Yield the jobs to run. Cells with equal jobs share one run."""
     seen = set()
     for cell in cells:
         if cell.job is not None and cell.job.key not in seen:

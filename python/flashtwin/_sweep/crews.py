@@ -18,10 +18,10 @@ from ..errors import FlashtwinError
 
 #: Interval in seconds between two queries of the number of workers of a cluster.
 _ASK_EVERY_S = 2.0
-#: Settings of a local cluster. Its scheduler runs on the cores that the workers need. The memory settings let
-#: workers keep freed memory: the maximum size of blocks in the heap, which is the largest that glibc permits,
-#: and the amount of free memory that a worker keeps. By default, workers return freed memory immediately, and
-#: every cell would cause page faults for the memory of its device again.
+#: Settings of a local cluster. Its scheduler shares the cores with the workers, so profiling is off and
+#: periodic tasks are rare. The memory settings let workers keep freed memory for the next cell, instead of
+#: returning it and causing page faults again. MMAP_THRESHOLD is the maximum size of blocks in the heap (the
+#: largest that glibc permits); TRIM_THRESHOLD is the amount of free memory that a worker keeps.
 _LOCAL = {
     "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 32 << 20,
     "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 1 << 30,
@@ -32,7 +32,7 @@ _LOCAL = {
 
 
 class Future(Protocol):
-    """A running piece of work, with the methods that the engine uses."""
+    """A piece of work that was submitted to workers, with the methods that the engine uses."""
 
     def result(self) -> Any:  # noqa: ANN401
         """Return the result of the work, or raise its error."""
@@ -63,12 +63,12 @@ class Crew(ABC):
         """Submit `work(*arguments)` to the workers."""
 
     def share(self, made: Future) -> object:
-        """Return a value to pass to later work as an argument, which receives the result of this work."""
+        """Return a value that can be an argument of later work, which then receives the result of `made`."""
         return made.result()
 
     @abstractmethod
     def close(self, stop: bool) -> None:
-        """Release all resources. With `stop`, running work ends early."""
+        """Release all resources. If `stop` is true, running work ends early."""
 
 
 class Threads(Crew):
@@ -133,7 +133,7 @@ class Handed(Crew):
 
 
 class Dask(Crew):
-    """A Dask cluster. States stay on the workers; a state is created again if its worker is lost."""
+    """A Dask cluster. Preconditioned states stay on the workers. If a worker is lost, they are recreated."""
 
     def __init__(self, where: str | Any, workers: int) -> None:  # noqa: ANN401 (a distributed.Client)
         self._own: list[Any] = []
@@ -155,22 +155,23 @@ class Dask(Crew):
         self._futures: set[Any] = set()
         self._threads: dict[str, int] = {}
         self._ask_again = 0.0
-        # Number of pieces of work that each worker has received and not yet returned.
+        # For each worker, the number of pieces of work that were submitted to it and have not ended.
         self._given: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     @property
     def slots(self) -> int:
-        # The number of workers changes. A query takes a message in both directions, so queries are rare.
+        # The number of workers may change. It is queried only now and then, because a query takes a round
+        # trip.
         if time.monotonic() >= self._ask_again:
             self._threads = self._client.nthreads()
             self._ask_again = time.monotonic() + _ASK_EVERY_S
         return max(2, 3 * sum(self._threads.values()))
 
     def submit(self, work: Callable[..., bytes], *arguments: object) -> Future:
-        # By default, the scheduler would keep cells on the worker that has their state, while other workers
-        # are idle. Instead, work goes to the worker with the least work, or to any other worker if that one
-        # is lost.
+        # By default, the scheduler would run all cells on the worker that has their state, while other
+        # workers are idle. Instead, work is submitted to the worker with the least work. If that one is lost,
+        # any other may run it.
         with self._lock:
             given = self._given
             worker = min(self._threads, key=lambda w: given[w] / self._threads[w], default=None)
@@ -207,7 +208,7 @@ def _distributed() -> Any:  # noqa: ANN401
 
 
 def _cluster(distributed: Any, where: str, workers: int) -> Any:  # noqa: ANN401
-    """Start the cluster that a name specifies. An address is returned unchanged."""
+    """Start the cluster that `where` specifies. If `where` is an address, return it unchanged."""
     kind, _, rest = where.partition(":")
     if kind == "local":
         import dask

@@ -1,4 +1,4 @@
-"""Runs every cell once; preconditioned states are created first. Finished cells are saved immediately."""
+"""Runs each cell of a sweep once, after its preconditioned state is created, and saves its result."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _PERIOD_S = 0.2
 
 
 def _worker_losses() -> tuple[type[BaseException], ...]:
-    """Return the exceptions that indicate a failure of the workers, not of a cell."""
-    # Imported only here, because importing asyncio takes a large part of the start of a command.
+    """Return the types of exceptions that indicate a failure of the workers, not of a cell."""
+    # Imported only here, because importing asyncio would slow down the start of every command.
     from asyncio import CancelledError as DaskCancelled
 
     return (BrokenExecutor, CancelledError, DaskCancelled, StoppedError)
@@ -61,7 +61,7 @@ class SweepProgress:
         return left / self.rate_per_s if self.rate_per_s else None
 
 
-#: Function that is called in the caller's thread whenever a cell ends, and also from time to time.
+#: Function that is called in the caller's thread whenever a cell ends, and at regular intervals.
 OnSweepProgress: TypeAlias = Callable[[SweepProgress], None]
 
 
@@ -80,7 +80,7 @@ class Engine:
         self._crew = crew
         self._store = store
         self._on_progress = on_progress
-        #: By key of the cell: its summary as a line of JSON, or its error.
+        #: Results by the key of the cell: the summary as a line of JSON, or the error.
         self.summaries: dict[str, bytes] = {}
         self.errors: dict[str, str] = {}
         #: Wall-clock time of each cell since its work was submitted, in seconds.
@@ -136,8 +136,8 @@ class Engine:
         slots = self._crew.slots
         while len(self._flying) < slots:
             making = sum(isinstance(what, _Group) for _, what, _ in self._flying.values())
-            # The next state is begun before the last cells of this state are submitted, so that no worker
-            # waits for it.
+            # The next state is submitted before the last cells of the current state, so that no worker is
+            # idle while it is created.
             if self._waiting and ((len(self._ready) < slots and not making) or not self._ready):
                 group = self._waiting.popleft()
                 if group.state is None:
@@ -167,7 +167,7 @@ class Engine:
         future, what, began = self._flying.pop(number)
         jobs = list(what.jobs) if isinstance(what, _Group) else [what]
         try:
-            # The result of a state is not fetched, because it is needed only on the worker that created it.
+            # A state itself is not fetched, because only workers need it.
             result = future.result() if isinstance(what, CellJob) else None
             error = None if result is not None else future.exception()
             if error is not None:

@@ -1,4 +1,4 @@
-"""Reads and checks an experiment, which is TOML or a mapping. Each error has its line and a remedy."""
+"""Reads and checks an experiment, which is TOML or a mapping. Each error has a line and a remedy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from ..options import Option, experiment_options, scalar_type
 from ..traces import TraceOptions
 from ..workloads import source
 
-#: Axes other than parameters, slowest first. Parameters are between workload and seed.
+#: Axes other than parameters, in the order in which cells are listed: the device changes slowest. Axes of
+#: parameters come between workload and seed.
 AXES: Final = ("device", "policy", "workload", "seed")
 _PLURALS: Final = {"devices": "device", "policies": "policy", "workloads": "workload", "seeds": "seed"}
 _TABLES: Final = ("baseline", "parameters", "set", "run", "trace", "untimed")
@@ -35,9 +36,9 @@ _RUN: Final[dict[str, tuple[type, Option]]] = {
     "queue_depth": (int, Option(None, "queue depth of a closed loop", least=1)),
     "requests_log": (bool, Option(False, "whether to keep the log of requests")),
 }
-#: Name of a device without time that has only the words of the setup.
+#: Name that stands for no device: the words of the setup describe the device of a run without time.
 SETUP: Final = "setup"
-#: The keys of `[untimed]`, and their smallest values.
+#: Keys of `[untimed]`, with the type and the smallest value of each.
 UNTIMED: Final[dict[str, tuple[type, float]]] = {
     "scale": (int, 1),
     "warm": (float, 0.0),
@@ -65,7 +66,7 @@ ExperimentLike: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
 
 
 class Places:
-    """Position of each key in a TOML file. A mapping has no positions."""
+    """Positions of the keys in a TOML file. Keys of a mapping have no positions."""
 
     def __init__(self, origin: str | None, text: str) -> None:
         self._origin = origin
@@ -101,12 +102,14 @@ class Experiment:
         name: name of the experiment in reports.
         axes: every axis with its values, slowest first; the seed is the last axis.
         settings: keys of the device that all cells set.
-        run: settings of every run, by the names of `flashtwin.run`, and `speed` or `queue_depth`.
-        untimed: settings of runs without time, as of `placement_waf`; None: the runs have time.
+        run: settings of every run, by the names of the arguments of `flashtwin.run`, and `speed` or
+            `queue_depth`.
+        untimed: settings of runs without time, by the names of the arguments of `placement_waf`; None if the
+            runs have time.
         trace: how traces are read.
         baseline: values of axes that identify the cells with which others are compared.
         figures: columns of the results that tables show.
-        directory: directory to which paths are relative.
+        directory: directory to which paths of files are relative.
         places: position of each key.
     """
 
@@ -122,7 +125,7 @@ class Experiment:
     places: Places
 
     def device(self, name: str) -> str | None:
-        """Return the device of runs without time; None for `setup`, a device that has only a setup."""
+        """Return the device of runs without time; None for `SETUP`: the setup alone is then the device."""
         return None if name == SETUP else name if name in DEVICES else self.path(name)
 
     def path(self, text: str) -> str:
@@ -241,7 +244,7 @@ def _scalar(value: object, path: str, places: Places) -> Value:
 
 
 def _check_text(text: str, path: str, places: Places) -> None:
-    """Reject text that cannot be encoded as UTF-8, from which keys of cells are computed."""
+    """Reject text that cannot be encoded as UTF-8. Keys of cells are computed from UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -290,7 +293,7 @@ def _seeds(value: object, places: Places) -> list[Value]:
 
 
 def _untimed(given: dict[str, Any], values: dict[str, Any], places: Places) -> dict[str, Value] | None:
-    """Return the settings of runs without time; None without the section."""
+    """Return the settings of runs without time; None if the section `[untimed]` is missing."""
     if "untimed" not in given:
         return None
     for key in _TIMED:
@@ -362,7 +365,7 @@ def _baseline(values: dict[str, Any], axes: dict[str, list[Value]], places: Plac
 
 
 def _check_values(experiment: Experiment, places: Places) -> None:
-    """Check each value by itself. An invalid combination of valid values is a failed cell, not an error."""
+    """Check each value by itself. An invalid combination of valid values is only an error of its cell."""
     for name in experiment.axes["device"]:
         with _at(places, "devices"):
             if experiment.untimed is None:

@@ -20,7 +20,7 @@ from .untimed import RULES, summary_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Parts of a cell's identity that are columns of their own.
+#: Parts of a cell's identity. The table has one column for each.
 _SETTINGS = ("speed", "queue_depth", *experiment_options())
 #: Beginnings of figures that only some devices or policies have.
 _PARTICULAR = (
@@ -36,7 +36,7 @@ _PARTICULAR = (
 def table_of(
     experiment: Experiment, cells: list[Cell], summaries: Mapping[str, bytes], errors: Mapping[str, str]
 ) -> pa.Table:
-    """Build the dataset, in the order of the cells. Cells that have not run are omitted."""
+    """Build the table of results, in the order of the cells. Cells that have not run are omitted."""
     import pyarrow as pa
 
     rows: list[dict[str, Any]] = []
@@ -102,16 +102,16 @@ def check_figures(experiment: Experiment) -> None:
 
 
 def _known_figures() -> list[str]:
-    """Return the columns that every sweep of single SSDs has and that an experiment may name."""
+    """Return the columns that an experiment may name as figures and that every sweep of single SSDs has."""
     smallest: dict[str, float] = {"geometry.blocks_per_plane": 64, "geometry.chips": 1}
     smallest |= {"geometry.reserve_percent": 20, "buffer.power_loss_protection": False}
-    # With a forced write, data reach the flash, so that ratios to them exist.
+    # The forced write reaches the flash. Without it, ratios to pages written would not exist.
     tiny = run("uniform:write=1,fua=1,requests=1", "demo", set=smallest, precondition="none")
     return [name for name, value in figures_of(tiny.summary).items() if _is_number(value)]
 
 
 def _figures_of_units() -> list[str]:
-    """Return the columns of runs without time, except those of owners that only some setups have."""
+    """Return the columns that an experiment without time may name and that all setups have."""
     setup = {"units": 8, "unit_pages": 4, "logical_pages": 8, "low": 2}
     row = placement_waf("uniform:write=1,size=4k", setup=setup, warm=0, capacities=1, threads=1)[0]
     return [name for name, value in figures_of(summary_of(row)).items() if _is_number(value)]

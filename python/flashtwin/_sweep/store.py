@@ -1,4 +1,4 @@
-"""Finished cells on disk, one small file per cell. Incomplete files are recognised."""
+"""Finished cells of a sweep on disk, one small file per cell. Incomplete files are detected and ignored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LOGS = "requests"
 
 
 class Store:
-    """Finished cells in a directory, by key. With `logs`, a cell without its log counts as unfinished."""
+    """Finished cells in a directory, by key. If `logs` is true, a cell without its log is unfinished."""
 
     def __init__(self, folder: Folder, logs: bool = False) -> None:
         self._folder = folder

@@ -18,7 +18,7 @@ from ..workloads import source
 from .experiment import AXES, Experiment
 from .work import CellJob, StoppedError, check_version
 
-#: Parameters that are no words of the setup, and their defaults.
+#: Parameters that are not words of the setup, with their defaults.
 RULES = {"scheme": "handle", "victim": "greedy"}
 
 
@@ -51,7 +51,7 @@ def identity_of(experiment: Experiment, axes: dict[str, Value], workload: dict[s
 
 
 def run_untimed(job: CellJob, control: _core.Control | None = None) -> bytes:
-    """Run a cell. Return the result as bytes, which are the same on every machine."""
+    """Run a cell. Return the result as bytes, which are equal on all machines."""
     what = job.identity
     check_version(what["flashtwin"])
     need(table_bytes(what["words"]))

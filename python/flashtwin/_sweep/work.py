@@ -1,4 +1,4 @@
-"""Work of a worker: create a preconditioned state, or run a cell.
+"""The two kinds of work of a sweep's worker: creating a preconditioned state, and running a cell.
 
 Arguments are plain values, results are bytes.
 """
@@ -54,7 +54,7 @@ class CellJob:
     Attributes:
         key: hash of the identity.
         identity: version, device as TOML, workload, seed, pacing and limits.
-        trace: location of the trace; None if the workload is no trace.
+        trace: path or URL of the trace; None if the workload is a generated load.
         log: folder and name of the per-request log; None if no log is requested.
     """
 
@@ -65,7 +65,7 @@ class CellJob:
 
 
 def make_state(job: StateJob, control: _core.Control | None = None) -> bytes:
-    """Precondition a flash once for all cells that start from it. Return its state as bytes."""
+    """Precondition a device. Return the state of its flash as bytes, from which several cells start."""
     check_version(job.flashtwin)
     control = control or _core.Control()
     spec = Spec.parse(job.device, "device", [])
@@ -77,7 +77,7 @@ def make_state(job: StateJob, control: _core.Control | None = None) -> bytes:
 
 
 def check_version(wanted: str) -> None:
-    """Reject work for another version, whose results would differ."""
+    """Reject work for another version of flashtwin, because results may differ between versions."""
     if wanted != _core.__version__:
         raise FlashtwinError(
             f"this worker has flashtwin {_core.__version__}, the sweep {wanted}: install the same version"
@@ -85,7 +85,7 @@ def check_version(wanted: str) -> None:
 
 
 def run_cell(job: CellJob, state: bytes | None, control: _core.Control | None = None) -> bytes:
-    """Run a cell from a state, or from a new device. Return the result: the same bytes on every machine."""
+    """Run a cell on a device with the given state, or on a new one. The result is equal on all machines."""
     control = control or _core.Control()
     what = job.identity
     check_version(what["flashtwin"])
@@ -113,7 +113,7 @@ def run_cell(job: CellJob, state: bytes | None, control: _core.Control | None = 
 def _log_sink(log: tuple[str, str] | None) -> Iterator[Callable[[Columns], None] | None]:
     """Yield the function that receives the per-request log.
 
-    The log file receives its name at the end of the run.
+    The log file receives its final name only at the end of the run.
     """
     if log is None:
         yield None

@@ -11,14 +11,14 @@ from .._support import words
 from .conditions import Case
 from .forms import theory_of
 
-#: Relative difference between a measured value and its closed form. Above it, a run warns.
+#: A run prints a warning if a measured value differs from its closed form by more than this fraction.
 WARN = 0.1
-#: Minimum amount of writes, in capacities of the device, for write amplification to be compared.
+#: Write amplification is compared only if the host wrote at least this multiple of the capacity.
 _DRIVE_WRITES_MIN = 1.0
-#: Minimum amount of random writes in the precondition, in capacities of the device (the N of `random:N`).
-#: With less, a run does not start near the steady state.
+#: Values are compared only if preconditioning wrote at least this multiple of the capacity at random (the N
+#: of `random:N`). With less, a run does not start near the steady state.
 _OVERWRITES_MIN = 4.0
-#: Minimum number of accesses per page of the buffer for hit ratios to be compared.
+#: Hit ratios are compared only if there were at least this many accesses per page of the buffer.
 _ACCESSES_A_PAGE = 64
 
 
@@ -40,7 +40,7 @@ class Beside:
 
     @property
     def difference(self) -> float:
-        """Return the difference as a fraction of the closed form."""
+        """Return the measured value minus the closed form, as a fraction of the closed form."""
         return self.measured / self.expected - 1
 
     def __str__(self) -> str:
@@ -62,7 +62,7 @@ def _two_digits(value: float) -> str:
 
 
 def beside_run(summary: dict[str, Any], spec: Spec, load: str) -> list[Beside]:
-    """Return the measured values of a run with those closed forms whose assumptions hold.
+    """Return pairs of measured value and closed form, for closed forms whose assumptions hold in a run.
 
     Args:
         summary: summary of the run.
@@ -78,8 +78,8 @@ def beside_run(summary: dict[str, Any], spec: Spec, load: str) -> list[Beside]:
     theory = theory_of(case)
     waf = theory.own("gc_write_amplification")
     measured = summary["flash"]["gc_write_amplification"]
-    # With other loads, the device is at first in the steady state of uniform writes. Reaching the steady
-    # state of the load takes many capacities.
+    # Write amplification is compared only under uniform writes. A device is preconditioned by uniform writes.
+    # Under another load, it reaches the steady state only after many capacities.
     long = summary["health"]["drive_writes"] >= _DRIVE_WRITES_MIN
     if waf is not None and waf.value is not None and measured is not None and long and case.is_uniform:
         found.append(Beside("GC WA", measured, waf.value, f"{waf.name}, uniform"))

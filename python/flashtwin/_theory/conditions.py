@@ -1,4 +1,4 @@
-"""Properties of a device and a load that closed forms require, and reasons why a form does not apply."""
+"""Properties of a device and a load that closed forms assume, and reasons why a form does not apply."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-#: Largest buffer, as a fraction of all pages. Up to this size, writes that reach the flash still have the
-#: pattern of the load.
+#: Largest buffer for which write amplification has a closed form, as a fraction of all pages. With a larger
+#: one, the writes that reach the flash no longer have the pattern of the load.
 BUFFER_MAX = 0.02
-#: Smallest number of blocks of a pool. The forms assume many blocks; with fewer, they differ more from runs.
+#: Smallest number of blocks in a pool for which write amplification has a closed form. The forms assume many
+#: blocks.
 UNITS_MIN = 64
 
 
@@ -48,7 +49,7 @@ class Case:
 
     @cached_property
     def pool(self) -> dict[str, Any]:
-        """Return the pools of blocks that the device collects.
+        """Return the sizes of the device's pools of blocks. Each pool is garbage-collected separately.
 
         For an array, the dict has only the size of a page.
         """

@@ -24,9 +24,9 @@ QUANTITIES: dict[str, str] = {
 }
 #: Victim rules with closed forms under uniform writes.
 RULES = ("greedy", "fifo", "random", "d-choices")
-#: Number of choices of the rule d-choices if the device has another rule.
+#: Number of blocks that d-choices compares, if the device has another rule and does not give this number.
 _CHOICES = 10
-#: Largest number of classes for which the best split of the flash is computed.
+#: The best split of the flash between classes of pages is computed for at most this number of classes.
 _SPLIT_MAX = 64
 _MANY = "many blocks, a long run, all pages of the host written before, no host writes during a collection"
 _FRONTIER = "host and collection write to one open block a pool"
@@ -40,10 +40,10 @@ class Form:
         quantity: one of `QUANTITIES`.
         name: the rule, policy or queue of the form.
         value: value of the quantity; None if the form does not apply.
-        relation: `about`, or `at least` for a bound.
-        own: whether the form is for the device's own rule or policy, not for another one.
+        relation: `about`, or `at least` if the form is a lower bound.
+        own: True if the form is for the rule or policy of the device, False if it is for another one.
         assumptions: assumptions of the form that were not checked.
-        source: paper that publishes the form.
+        source: paper in which the form was published.
         reason: reason why the form does not apply.
     """
 
@@ -58,7 +58,7 @@ class Form:
 
 
 class Theory(list[Form]):
-    """Closed forms of a device and a load. Print it, or iterate over its forms.
+    """The closed forms for a device and a load: a list of `Form`, which prints as a table.
 
     Attributes:
         device: name of the device.
@@ -75,7 +75,7 @@ class Theory(list[Form]):
         self.pool = pool
 
     def own(self, quantity: str) -> Form | None:
-        """Return the closed form for the device's own rule or policy; None if none applies."""
+        """Return the closed form of a quantity for the rule or policy of the device; None if none applies."""
         found = (form for form in self if form.quantity == quantity and form.own and form.value is not None)
         return next(found, None)
 
@@ -137,7 +137,7 @@ def theory(
     set: Overrides | None = None,
     fill: float | None = None,
 ) -> Theory:
-    """Compute closed forms of a device under a generated load (docs/theory.md).
+    """Compute write amplification, hit ratio, response time and lifetime in closed form (docs/theory.md).
 
     Args:
         load: generated load, as for `run`.
@@ -147,7 +147,8 @@ def theory(
             reserve.
 
     Returns:
-        Forms that apply, with their assumptions, and forms that do not apply, with the reason.
+        Closed forms of a device under a generated load: those that apply, with their assumptions, and those
+        that do not apply, with the reason.
 
     Raises:
         FlashtwinError: an argument is wrong; the message gives the remedy.
@@ -160,7 +161,7 @@ def theory(
 
 
 def theory_of(case: Case, fill: float | None = None) -> Theory:
-    """Compute the closed forms of a case; `fill` replaces the device's own fraction of live pages."""
+    """Compute the closed forms of a case. `fill`, if given, replaces the device's fraction of live pages."""
     pool = dict(case.pool)
     if fill is not None and "units" in pool:
         pool["load"] = fill
@@ -262,7 +263,7 @@ def _response(case: Case, hits: list[Form]) -> Form:
         return Form(quantity, name, reason=none)
     hit = next((form.value for form in hits if form.own and form.value is not None), None)
     if hit is None and case.buffer_pages:
-        # No form applies to the policy, so the hit ratio of any policy under uniform reads is used.
+        # No form applies to this policy. Under uniform reads, however, all policies have this hit ratio.
         hit = case.buffer_pages / case.pages
     rate = of["poisson_rate"] * (1 - (hit or 0.0)) / case.pool["chips"] * 1e-6
     times = case.section("timing").get("read_us")

@@ -1,1 +1,1 @@
-"""Calibration: a profile of a drive from measurements of it (docs/calibrate-fit.md)."""
+"""Calibration: derives a profile of a drive from measurements of the drive (docs/calibrate-fit.md)."""

@@ -1,4 +1,4 @@
-"""Points of counters, from the results of `counters.sh` or from tables of measurements."""
+"""Write amplifications measured by a drive's counters, from results of `counters.sh` or published tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MANIFEST = "counters.json"
 
 
 def points_of_results(folder: str | Path) -> tuple[list[Point], float]:
-    """Read the results of `counters.sh`. Return the points, and the capacity in bytes.
+    """Read the results of `counters.sh`. Return a point per experiment, and the drive's capacity in bytes.
 
     Raises:
         FlashtwinError: a file is missing, or the counters changed too little between two readings.
@@ -49,7 +49,7 @@ def points_of_results(folder: str | Path) -> tuple[list[Point], float]:
 def _waf(name: str, before: Counters, after: Counters) -> Interval:
     """Return the write amplification between two readings.
 
-    Its bounds follow from the steps of the counters.
+    A counter may be wrong by one step, which gives the bounds of the result.
     """
     host, media = after.host_bytes - before.host_bytes, after.media_bytes - before.media_bytes
     step = after.step_bytes
@@ -61,7 +61,7 @@ def _waf(name: str, before: Counters, after: Counters) -> Interval:
 
 
 def points_of_tables(tables: Sequence[str | Path], drive: str, capacity_bytes: float) -> list[Point]:
-    """Read the rows of a drive from tables that have its counters.
+    """Read the points of a drive from published tables with values of its counters.
 
     Raises:
         FlashtwinError: no row of the drive has counters.

@@ -1,4 +1,4 @@
-"""A plan of writes and readings of a drive's counters in between, for `calibrate counters`."""
+"""A plan of writes to a drive, with readings of its counters between them, for `calibrate counters`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .plan import RESULTS, Target
 
 SCRIPT = "counters.sh"
 _SCRIPT_TEXT = Path(__file__).with_name(SCRIPT)
-#: Fractions of the drive that are used, the largest first.
+#: Fractions of the drive that experiments write, the largest first.
 SHARES = (1.0, 0.8, 0.65, 0.5)
 #: Overwrites before the measurement, and overwrites measured.
 _BEFORE, _MEASURED = 3, 1
 #: Seconds for which the counters may lag.
 WAIT_S = 70
-#: Sequential and random rates, in bytes per second, that the estimate of the duration assumes.
+#: Rates of sequential and of random writes from which the duration of the plan is estimated.
 _SEQUENTIAL_BYTES_PER_S, _RANDOM_BYTES_PER_S = 1e9, 2e8
 
 
@@ -33,9 +33,9 @@ class Experiment:
         name: name of the experiment.
         share: fraction of the drive that is written.
         pattern: pattern of the writes, as in `identify.Point`.
-        fio: lines of the job file.
+        fio: lines of fio's job file that describe the pattern.
         before: number of overwrites before the first reading.
-        measured: number of overwrites between the readings.
+        measured: number of overwrites between the two readings.
         discard: whether all data of the drive are discarded first.
     """
 
@@ -49,7 +49,7 @@ class Experiment:
 
 
 def experiments() -> list[Experiment]:
-    """Return the experiments in order. Each continues from the state that the previous one left."""
+    """Return the experiments in order. An experiment starts in the state in which the previous one ended."""
     found = []
     uniform = "rw=randwrite\nbs=4k\niodepth=128\nnorandommap=1"
     for share in SHARES:

@@ -1,4 +1,4 @@
-"""Counters of drives: converts the output of nvme-cli to bytes written by the host and to the medium.
+"""Counters of drives: reads the bytes written by the host and to the flash from output of nvme-cli.
 
 Known logs are those of the Open Compute Project (OCP), of Solidigm and Intel, of endurance groups, and of
 flexible data placement. A file may have the output of several commands, one after the other.
@@ -18,7 +18,7 @@ from ..errors import FlashtwinError
 _DATA_UNIT = 512_000
 _INTEL_UNIT = 32 << 20
 _ENDURANCE_UNIT = 10**9
-#: Keys of the counters in the logs, with the bytes of a unit. Case and separators of keys do not matter.
+#: Keys of the counters in the logs, in lower case and without separators, with the bytes of a unit.
 _MEDIA = {
     "physicalmediaunitswritten": 1,
     "nandbyteswritten": _INTEL_UNIT,
@@ -42,8 +42,8 @@ class Counters:
 
     Attributes:
         host_bytes: bytes written by the host.
-        media_bytes: bytes written to the medium.
-        step_bytes: step of the counters; if they have different steps, the larger one.
+        media_bytes: bytes written to the flash.
+        step_bytes: resolution of the counters; if they have different ones, the coarser one.
         free_percent: free blocks in whole percent; None if the drive does not count them.
     """
 
@@ -72,7 +72,8 @@ def read_counters(path: str | Path) -> Counters:
             f"{path}: no counter of the medium; run nvme ocp smart-add-log, nvme solidigm smart-log-add, "
             "nvme endurance-log or nvme fdp stats, each with -o json"
         )
-    # Endurance groups count host data in the unit of their media counter, but under the key of the SMART log.
+    # The log of an endurance group has the key of the SMART log for host data, but counts them in its own
+    # unit, that of its media counter.
     host_units = {**_HOST, "dataunitswritten": _ENDURANCE_UNIT} if media[2] == "mediaunitswritten" else _HOST
     host = _first(values, host_units)
     if host is None:
@@ -97,7 +98,10 @@ def _logs(text: str, path: str | Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _flat(log: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of a log and of the objects in it. Keys are in lower case without separators."""
+    """Return the values of a log, including those of nested objects.
+
+    Keys are converted to lower case, without separators.
+    """
     found: dict[str, Any] = {}
     for key, value in log.items():
         name = "".join(letter for letter in key.lower() if letter.isalnum())
@@ -113,7 +117,10 @@ def _flat(log: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _first(values: Mapping[str, Any], units: Mapping[str, int]) -> tuple[int, int, str] | None:
-    """Return value and step in bytes, and the name, of the first given counter that a log has, or None."""
+    """Return the value in bytes, the unit in bytes and the name of a counter.
+
+    The counter is the first one in `units` that the log has. The result is None if the log has none of them.
+    """
     for name, unit in units.items():
         number = _number(values.get(name))
         if number is not None:
@@ -122,7 +129,7 @@ def _first(values: Mapping[str, Any], units: Mapping[str, int]) -> tuple[int, in
 
 
 def _number(value: object) -> int | None:
-    """Return a whole number, given as a number, as two halves of 64 bits or as text; else None."""
+    """Return a whole number from a number, two halves of 64 bits, or text; None for other values."""
     if isinstance(value, Mapping):
         if "raw" in value:
             return _number(value["raw"])

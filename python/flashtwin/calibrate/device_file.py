@@ -1,4 +1,4 @@
-"""The device file of a calibration. Each key has a comment with the origin of its value."""
+"""The device file of a calibration. A comment at each key states how its value was determined."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING or sys.version_info < (3, 11):
 else:
     import tomllib
 
-#: Keys whose values follow from those of other keys.
+#: Keys that no parameter determines directly, with the origin of their values.
 _DERIVED = {
     "geometry.blocks_per_plane": "derived: the capacity",
     "gc.low_percent": "derived: two blocks a die",
@@ -34,7 +34,7 @@ def write_device(found: Calibration, path: Path) -> None:
 
 
 def device_text(found: Calibration, name: str) -> str:
-    """Return the text of the device file. A comment on each line has the origin of the value."""
+    """Return the text of the device file. A comment on each line states how the value was determined."""
     sections: dict[str, Any] = tomllib.loads(base_text())
     keys: dict[str, tuple[Value, str]] = {}
     for section, values in sections.items():
@@ -63,7 +63,7 @@ def device_text(found: Calibration, name: str) -> str:
 
 
 def provenance(found: Calibration, key: str) -> str:
-    """Return the origin of the value of a key."""
+    """Return a text that states how the value of a key was determined."""
     if key == PROTECTION:
         known = "protected" not in found.unknown
         return "measured: fua-depth1, flush-depth1" if known else "assumed"
@@ -95,9 +95,9 @@ def _of_parameter(found: Calibration, name: str) -> str:
 
 
 def strongest(found: Calibration, name: str) -> tuple[str, float]:
-    """Return the figure that depends most on a parameter.
+    """Return the figure that depends most on a parameter, and by what fraction it changes.
 
-    Also returns the change of this figure if the parameter is 10 % larger.
+    The change is that for a parameter that is 10 % larger.
     """
     sensitivities = found.refined.sensitivities[name]
     figure = max(sensitivities, key=lambda each: abs(sensitivities[each]))

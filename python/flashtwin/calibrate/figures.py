@@ -1,4 +1,4 @@
-"""Figures of experiments, measured or modelled, and how a fit compares and weights them."""
+"""Figures of experiments, measured or modelled; and the errors, tolerances and weights of a fit."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import TypeAlias
 
-#: Values of figures by name. A name is the experiment, a slash, and the measure: "read-depth-16/read.p99_us".
+#: Values of figures by name. A name has the experiment, a slash and the measure: "read-depth-16/read.p99_us".
 Figures: TypeAlias = "dict[str, float]"
 
-#: Percentiles that are figures: those that fio prints by default and a fit can use.
+#: Percentiles that a fit uses as figures. All of them are printed by fio by default.
 PERCENTILES = (5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9)
-#: Kinds of requests that move no data. The constant below is the only percentile that is a figure for them.
-#: Lower percentiles are not comparable: fio flushes after each write, but the model's load flushes at random
-#: times, and up to half of its flushes find nothing to write.
+#: Kinds of requests that move no data. Only one of their percentiles, the next constant, is a figure. Lower
+#: percentiles of drive and model cannot be compared: fio flushes after each write, but the model's load
+#: flushes at random times, so that up to half of its flushes find nothing to write.
 OTHERS = ("flush", "trim")
 OTHERS_PERCENT = 90
 #: Minimum number of requests that must be beyond a percentile for it to be a figure.
 BEYOND_MIN = 5
-#: Logarithmic errors that count as one tolerance, by a text in the figure's name; the first match applies.
-#: Two kinds of figures vary more from run to run: high percentiles depend on few requests, and writes wait
-#: for collections, which are rare. Bandwidths vary least, and near saturation a small error of a bandwidth
-#: means a large error of latencies.
+#: Tolerances: errors of a figure's logarithm that count as 1, by a text in the figure's name. The first match
+#: applies. Two kinds of figures vary more from run to run: high percentiles, which depend on few requests,
+#: and latencies of writes, which wait for rare collections. Bandwidths vary least, and near saturation, a
+#: small error of a bandwidth causes a large error of latencies.
 TOLERANCES = (
     ("mb_per_s", 0.002),
     ("p99.9_us", 0.02),
@@ -31,17 +31,17 @@ TOLERANCES = (
 )
 #: Weight of a latency, relative to a bandwidth. An experiment has about a dozen latencies and one bandwidth.
 LATENCY_WEIGHT = 0.25
-#: Relative change of the number of requests beyond a percentile that counts as one tolerance.
+#: Tolerance of the second error of a percentile: relative change of the number of requests beyond it.
 _SHARE_TOLERANCE = 0.04
-#: Number of tolerances above which errors count linearly instead of squared. Thus a single figure that the
-#: model cannot meet does not distort all others.
+#: Errors of more than this multiple of the tolerance count linearly instead of squared, so that a single
+#: figure that the model cannot meet does not distort the fit of all others.
 LINEAR_FROM = 3.0
 #: Cost of a device that yields no figures.
 _NO_COST = 1e9
 
 
 def tolerance(figure: str) -> float:
-    """Return the logarithmic error of a figure that counts as one tolerance."""
+    """Return the tolerance of a figure: the error of its logarithm that counts as 1 in the cost."""
     return next(value for part, value in TOLERANCES if part in figure)
 
 
@@ -51,19 +51,19 @@ def weight(figure: str) -> float:
 
 
 def allowed(figure: str, noise: Mapping[str, float]) -> float:
-    """Return the logarithmic error of a figure that counts as one tolerance, including its noise."""
+    """Return the tolerance of a figure, increased by the noise of the figure."""
     return math.hypot(tolerance(figure), noise.get(figure, 0.0))
 
 
 def errors(
     target: Mapping[str, float], modelled: Mapping[str, float], noise: Mapping[str, float] | None = None
 ) -> Figures:
-    """Return the errors, in tolerances, of the figures that both the drive and the model have.
+    """Return the errors, in multiples of the tolerance, of the figures that drive and model both have.
 
-    If the latency of a percentile differs by more than one tolerance, its error is limited by a second error:
-    that of the share of requests up to the latency. Latencies may jump, for example between reads that wait
-    for a program and reads that do not. Near such a jump, the latency of a percentile may change by a factor
-    although the share of waiting requests hardly changes.
+    A percentile that differs by more than one tolerance may be near a jump of the latencies, for example
+    between reads that wait for a program and reads that do not. There, the latency of the percentile may
+    change by a factor although the share of waiting requests hardly changes. Therefore a second error is
+    computed: how much the share of requests up to this latency differs. The smaller of the two errors counts.
 
     Args:
         noise: standard deviation of the logarithm of each figure between runs of the same device.
@@ -97,7 +97,7 @@ def _percentile(figure: str) -> tuple[str, float | None]:
 
 
 def _percent_at(curve: list[tuple[float, float]], value: float) -> float:
-    """Return the percentile at which a curve reaches a value. Between points it is interpolated linearly."""
+    """Return the percentile at which a curve reaches a value, by linear interpolation between its points."""
     if value < curve[0][1]:
         return 0
     for (low, from_), (high, to) in pairwise(curve):
@@ -107,7 +107,7 @@ def _percent_at(curve: list[tuple[float, float]], value: float) -> float:
 
 
 def cost(found: Mapping[str, float]) -> float:
-    """Return the weighted mean of squared errors. Large errors count linearly."""
+    """Return the weighted mean of the squared errors. Errors from `LINEAR_FROM` on count linearly."""
     if not found:
         return _NO_COST
     total = 0.0

@@ -1,4 +1,4 @@
-"""First estimates in closed form. Each parameter is estimated from the experiments that isolate it."""
+"""First estimates of the parameters in closed form, each from the experiments that isolate the parameter."""
 
 from __future__ import annotations
 
@@ -14,35 +14,39 @@ from .parameters import BLOCK_BYTES, BY_NAME, Values
 
 #: Time in ns per byte on a PCI Express 3.0 link with four lanes, as in `base.toml`.
 _LINK_NS_PER_BYTE = 1 / 3.938 * (256 + 24) / 256
-#: Bytes on the pins per byte of data; the spare bytes of `base.toml` are included.
+#: Bytes on the pins of the flash per byte of data, including the spare bytes of `base.toml`.
 _PINS_PER_BYTE = 1 + 64 / 512
 _FLASH_PAGE_KIB = 16
-#: Times in us of the buffer memory and of the controller if no experiment separates them from the overhead.
+#: Times in us of an access to buffer memory, and of the controller per request, which are assumed if no
+#: experiment separates them from the overhead.
 _BUFFER_US = 1.0
 _REQUEST_US = 0.8
-#: Time of an erase in us if no experiment determines it.
+#: Time of an erase in us that is assumed if no experiment determines it.
 _ERASE_US = 4500.0
-#: A rate above this fraction of the highest rate is not limited by the number of dies.
+#: Rates by stride above this fraction of the highest one count as rates of all dies.
 _FULL = 0.75
-#: A rate below this multiple of the lowest rate is that of a single die.
+#: Rates by stride below this multiple of a die's rate count as the rate of a single die.
 _SINGLE = 1.2
-#: If a burst is slower than this fraction of the fastest burst's rate, the buffer was full.
+#: A burst of writes filled the buffer if its rate is below this fraction of the fastest burst's rate.
 _STALLED = 0.9
-#: Fraction of a read's latency that is assumed to be time of its die, as long as the overhead is not known.
+#: Fraction of a read's latency that its die is assumed to take, while the overhead is not yet known.
 _OF_DIE = 0.8
-#: If forced writes or flushes take at least this multiple of the time of other writes, they wait for the
-#: flash.
+#: Forced writes and flushes wait for the flash if they take at least this multiple of the time of other
+#: writes.
 _WAITS = 3
-#: Reads from the buffer take less than this fraction of the time of reads from flash.
+#: Reads come from the buffer if they take less than this fraction of the time of reads from the flash.
 _HIT = 0.7
-#: A buffer that has less than this fraction of the pages that the warm-up has read is full.
+#: The buffer was full if it has less than this fraction of the pages that the warm-up read.
 _FULL_BUFFER = 0.9
-#: A fill of less than this multiple of the buffer's size measures the buffer more than the flash.
+#: Sequential writes to an empty drive are used from this multiple of the buffer's size on. Shorter ones
+#: measure the buffer more than the flash.
 _FILL_TO_BUFFER = 2
-#: If writes to an empty drive are faster than later writes by this factor, the drive has an SLC cache.
+#: A drive has an SLC cache if its first writes after it was emptied are faster than later ones by this
+#: factor.
 _CACHED = 1.3
 _HALVINGS = 6
-#: Numbers of components whose costs are within this factor of the lowest cost cannot be distinguished.
+#: Numbers of components (such as channels) cannot be distinguished if their costs are within this factor of
+#: the lowest cost.
 _NEAR = 1.2
 _NEAR_COST = 0.05
 #: Bits of a cell, as in `base.toml`.
@@ -52,7 +56,7 @@ _CHANNELS = (1, 2, 3, 4, 6, 8, 12, 16, 32)
 
 @dataclass(frozen=True)
 class Dies:
-    """Row size and number of dies, derived from reads with different strides."""
+    """Size of a row (pages that a die programs at once) and number of dies."""
 
     row_kib: int
     dies: int
@@ -61,9 +65,9 @@ class Dies:
 def dies_of(rates: Mapping[int, float], die_rate: float) -> Dies:
     """Return row size and number of dies, from the rates of reads with different strides.
 
-    Addresses of such reads are multiples of the stride (in KiB). Sequential data are striped row by row over
-    the dies. Therefore reads with a stride of one row reach all dies, and reads with a stride of two rows
-    reach half of them. If the stride is as many rows as there are dies, all reads reach one die.
+    Addresses of such reads are multiples of the stride (in KiB). Sequential data are striped over the dies
+    row by row. Therefore reads with a stride of one row use all dies, and reads with a stride of two rows use
+    half of them. If the stride in rows is the number of dies, all reads use a single die.
 
     Args:
         rates: rates by stride, in ascending order of strides.
@@ -71,7 +75,8 @@ def dies_of(rates: Mapping[int, float], die_rate: float) -> Dies:
     """
     best = max(rates.values())
     row = max(_FLASH_PAGE_KIB, max(takewhile(lambda stride: rates[stride] >= _FULL * best, rates), default=0))
-    # With larger strides there are few addresses, and a buffer may have all of them.
+    # The smallest stride with one die's rate is used. Larger strides have few addresses, and a buffer may
+    # hold all of them.
     narrow = next((stride for stride in rates if rates[stride] <= _SINGLE * die_rate), None)
     if narrow is not None:
         return Dies(row, max(1, narrow // row))
@@ -93,8 +98,8 @@ def estimate(figures: Figures, capacity_bytes: int, found: Dies | None = None) -
     get = _Given(figures)
     wait = get("write-depth1/write.p50_us")
     read_us = get("read-size-4k/read.p50_us")
-    # Flash takes longer to program than to read. Therefore, if writes are faster than reads, they end in a
-    # buffer.
+    # A program of flash takes longer than a read. Therefore, if writes are faster than reads, they complete
+    # in a buffer.
     is_buffered = wait < read_us
     die_us = read_us - wait if is_buffered else read_us * _OF_DIE
     strides = get.rates("read-stride-", "k", most=STRIDES[-1])
@@ -118,7 +123,8 @@ def estimate(figures: Figures, capacity_bytes: int, found: Dies | None = None) -
         "transfer": transfer,
     }
     again = figures.get("write-again/mb_per_s", fills.slow)
-    # The fills show the rate of the flash only if neither an SLC cache nor the link hides it.
+    # Sequential writes to an empty drive show the rate of the flash only if neither an SLC cache nor the link
+    # hides it.
     shown = not fills.cache_bytes and fills.slow < _FULL * 1e3 / _LINK_NS_PER_BYTE
     if shown and again < fills.slow:
         values["erase"] = found.dies * BLOCK_BYTES * (1 / again - 1 / fills.slow)
@@ -127,15 +133,15 @@ def estimate(figures: Figures, capacity_bytes: int, found: Dies | None = None) -
         values["slc"] = 100 * fills.cache_bytes * _CELL_BITS / raw
         values["slc_program"] = found.dies * row_bytes / fills.fast - data_in_us
     if buffer:
-        # With many writes in flight, they wait for the controller or the link.
+        # If many writes are in flight, their rate is limited by the controller or the link.
         interval_us = (4 << 10) / get("write-rate/mb_per_s")
         values["request"] = interval_us if interval_us > _LINK_NS_PER_BYTE * 4.1 * 1.1 else _REQUEST_US
         values["overhead"] = wait - _BUFFER_US - values["request"] - (4 << 10) * _LINK_NS_PER_BYTE / 1e3
         values["buffer"] = buffer
     else:
         values["request"] = _REQUEST_US
-        # Queued reads of one die wait only for the die. Single reads also have the overhead. Reads with the
-        # slowest stride may still use several dies.
+        # The overhead is the latency of a single read minus the time of its die. The latter is computed from
+        # the rate of queued reads with the slowest stride, which may still use several dies.
         stride_kib = min(strides, key=strides.__getitem__)
         dies_in_use = max(1.0, found.dies * found.row_kib / stride_kib)
         single_us = dies_in_use * (4 << 10) / strides[stride_kib]
@@ -152,7 +158,7 @@ def choose_dies(
     measure_strides: Callable[[Values], Figures],
     uncertain: Figures | None = None,
 ) -> Values:
-    """Return first estimates with the row size and number of dies that fit the rates by stride best.
+    """Return first estimates whose row size and number of dies fit the measured rates by stride best.
 
     Only numbers near the closed form are tried.
     """
@@ -165,7 +171,7 @@ def choose_dies(
     ]
 
     def error(each: Values) -> float:
-        # With a channel for each die, no channel limits the rates.
+        # Each die gets a channel of its own here, so that no channel limits the rates.
         apart = {**each, "channels": each["dies"], "dies": 1}
         return cost(errors(figures, measure_strides(apart), uncertain))
 
@@ -178,10 +184,10 @@ def choose_channels(
     measure_reads: Callable[[Values], Figures],
     uncertain: Figures | None = None,
 ) -> tuple[Values, bool]:
-    """Return the values with the fewest channels with which the reads fit the measured ones.
+    """Return the parameters with the smallest number of channels that fits the measured reads.
 
-    Also returns whether other numbers of channels are excluded. If the link limits the rates, more channels
-    change nothing.
+    Also returns whether the measurements exclude all other numbers of channels. They do not if the link
+    limits the rates, because then more channels change nothing.
     """
     dies = round(values["dies"])
     candidates = [
@@ -200,10 +206,10 @@ def is_near(found: float, best: float) -> bool:
 
 
 def choose_reserve(values: Values, rate: float, measure_rate: Callable[[Values], float]) -> Values:
-    """Return the values with the reserve that yields the measured rate of steady random writes.
+    """Return the parameters with the reserve that gives the measured rate of steady random writes.
 
-    The rate grows with the reserve, because collections move fewer pages. The search is a bisection over the
-    logarithm of the reserve.
+    The rate grows with the reserve, because garbage collection moves fewer pages. The search is a bisection
+    over the logarithm of the reserve.
     """
     low, high = math.log(BY_NAME["reserve"].low), math.log(BY_NAME["reserve"].high)
     for _ in range(_HALVINGS):
@@ -216,7 +222,7 @@ def choose_reserve(values: Values, rate: float, measure_rate: Callable[[Values],
 
 
 class _Given:
-    """Access to the figures. A missing figure raises an error."""
+    """Gives access to figures by name, and raises an error if a figure is missing."""
 
     def __init__(self, figures: Figures) -> None:
         self._figures = figures
@@ -228,7 +234,7 @@ class _Given:
         return self._figures[name]
 
     def rates(self, start: str, end: str, most: int) -> dict[int, float]:
-        """Return the bandwidths of a series of experiments, by the number in their names."""
+        """Return the bandwidths of a series of experiments whose names differ in a number, by that number."""
         found = {}
         for name, value in self._figures.items():
             experiment, figure = name.split("/")
@@ -248,7 +254,7 @@ class Fills:
     Attributes:
         cache_bytes: amount of data that the SLC cache accepts; 0 if there is none.
         fast: rate in MB/s until the cache is full.
-        slow: rate in MB/s after that.
+        slow: rate in MB/s when the cache is full.
     """
 
     cache_bytes: float
@@ -257,10 +263,10 @@ class Fills:
 
 
 def _fills(get: _Given, capacity_bytes: int, least_bytes: float) -> Fills:
-    """Return the SLC cache and the rates, from the times of writing x bytes.
+    """Return the SLC cache and the write rates, from the times that writing different amounts takes.
 
-    The times grow by x / fast until the cache is full, and then by x / slow. The first bytes are omitted,
-    because they may be in the buffer.
+    For x more bytes, the time grows by x / fast until the cache is full, and by x / slow afterwards. Small
+    amounts are omitted, because they may be in the buffer.
     """
     shares = get.rates("write-fill-", "", most=100)
     ends = [(capacity_bytes * percent / 100, rate) for percent, rate in shares.items()]
@@ -284,13 +290,13 @@ def protected(figures: Figures) -> bool | None:
 
 
 def caches_reads(figures: Figures) -> bool:
-    """Whether repeated reads of a small part of the drive are served from its buffer."""
+    """Whether the drive serves repeated reads of a small range from its buffer."""
     miss_us, parts = _in_parts(_Given(figures))
     return min(parts.values()) <= _HIT * miss_us
 
 
 def _in_parts(get: _Given) -> tuple[float, dict[int, float]]:
-    """Return the mean latency in us of reads from the whole drive, and from parts by their size in MiB."""
+    """Return mean latencies in us: of reads from the whole drive, and of reads from parts, by MiB."""
     parts = get.rates("read-range-", "m", most=1 << 20)
     return (4 << 10) / get("read-size-4k/mb_per_s"), {mib: (4 << 10) / rate for mib, rate in parts.items()}
 
@@ -298,8 +304,9 @@ def _in_parts(get: _Given) -> tuple[float, dict[int, float]]:
 def _cached_reads(get: _Given) -> float:
     """Return the buffer's size in bytes, from reads within parts of the drive; 0 if they do not show it.
 
-    The hit ratio of such reads is the size of the buffer divided by the size of the part. If the buffer has
-    all pages read before, the reads do not show its size.
+    The hit ratio of such reads is the size of the buffer divided by the size of the part. This holds only if
+    the warm-up reads have filled the buffer. If it has room for all pages that they read, its size is not
+    visible.
     """
     miss_us, parts = _in_parts(get)
     hit_us = min(parts.values())
@@ -309,21 +316,21 @@ def _cached_reads(get: _Given) -> float:
     shares = {mib: share for mib, share in shares.items() if share < _FULL_BUFFER * _read_before(mib)}
     if not shares:
         return 0.0
-    # A hit ratio near zero is smaller than its error.
+    # The part with a hit ratio nearest to 0.5 is used, because near 0 the error exceeds the ratio.
     mib = min(shares, key=lambda each: abs(shares[each] - 0.5))
     return max(float(1 << 18), mib * shares[mib] * (1 << 20))
 
 
 def _read_before(mib: int) -> float:
-    """Return the fraction of a part of the drive that the warm-up of its experiment reads."""
+    """Return the fraction of the pages of a part that the warm-up of its experiment reads."""
     return 1 - math.exp(-RANGE_WARMUP / (mib << 8))
 
 
 def _buffer(get: _Given) -> float:
     """Return the size of the buffer in bytes, from the rates of bursts of writes.
 
-    A burst of n bytes that fills the buffer takes as long as the flash takes to write n bytes minus the size
-    of the buffer. The two shortest such bursts determine the size and the rate of the flash.
+    If a burst is larger than the buffer, its duration is (size of the burst - size of the buffer) / rate of
+    the flash. The two shortest bursts of this kind determine the size of the buffer and the rate.
     """
     bursts = get.rates("write-burst-", "m", most=1 << 20)
     top = max(bursts.values())

@@ -1,4 +1,4 @@
-"""A fit: first estimates, choices that are not numbers, joint refinement, and the identified parameters."""
+"""A fit: first estimates, choices by trial, joint refinement, and which parameters are identified."""
 
 from __future__ import annotations
 
@@ -21,39 +21,41 @@ from .parameters import BY_NAME, Profile, Values
 from .refine import Journal, Refined, Refinement
 from .results import Results
 
-#: Maximum capacity of a model in bytes. A larger model takes longer and yields the same rates.
+#: Maximum capacity of a model in bytes. A larger model takes longer to run and gives the same rates.
 _CAPACITY_MAX = 2 << 30
-#: Largest number of requests of an evaluation, as a multiple of that of a quick plan. No fitted load changes
-#: over time, so more requests add little.
+#: Largest number of requests that a modelled load has, as a multiple of that in a quick plan. Fitted loads do
+#: not change over time, so more requests add little.
 _TIMES = 2
 #: Half-width of an interval in standard errors. Two would suffice for independent errors, but the percentiles
 #: of a run are correlated. In fits to modelled devices with known parameters (experiments/recovery.py), one
-#: in ten parameters was outside an interval of two.
+#: in ten parameters was outside an interval of two standard errors.
 _STANDARD_ERRORS = 4
 #: A parameter is identified if its interval extends by at most this fraction of its value to either side.
 IDENTIFIED = 0.10
 #: If the cost of a model exceeds this, the drive has another structure, and no parameter is identified.
 _COST_MAX = 2.0
-#: A fill of less than this multiple of the buffer's size measures the buffer more than the flash.
+#: A fill (sequential writes to an empty drive) is fitted only if it has at least this multiple of the
+#: buffer's size. Shorter ones measure the buffer more than the flash.
 _FILL_TO_BUFFER = 10
-#: Relative difference of parameters between runs of the same requests. The residual noise is computed from
-#: the differences between these runs. The direct effect of so small a change on a figure is negligible.
+#: Relative change of the parameters between runs of the same requests. The differences between these runs
+#: give the noise that remains if requests are equal. The direct effect of so small a change on a figure is
+#: negligible.
 _JITTER = 0.0003
-#: Time of a suspension that is tried first, in us.
+#: First value that is tried for the time of a suspension, in us.
 _SUSPEND_US = 20.0
-#: Alternatives of an SLC cache that are tried first: percentages of the raw capacity, and the program time in
-#: the cache as a fraction of that of the other flash.
+#: SLC caches that are tried first: their percentages of the raw capacity, and their program time as a
+#: fraction of that of the other flash.
 _CACHES = (2.5, 5.0, 10.0, 20.0)
 _CACHE_PROGRAM = 0.3
-#: Factors by which the best percentage is multiplied in the next step.
+#: Factors by which the best of these percentages is then multiplied, to try values near it.
 _CACHE_TIMES = (0.7, 0.84, 1.2, 1.4)
 #: A cache is assumed only if the cost with it is below this fraction of the cost without a cache.
 _CACHE_GAIN = 0.8
-#: Other numbers of components are refined as well if their cost is below this multiple of the refined cost.
+#: Other numbers of components are refined, too, if their cost is below this multiple of the refined cost.
 _PROMISING = 3.0
 #: Reserves in percent that are tried in addition to the one that yields the measured rate.
 _RESERVES = (6.0, 9.0, 13.0, 18.0, 26.0, 36.0)
-#: Largest number of times that the reserve is chosen, and then suspension and spread.
+#: Largest number of rounds. In each, the reserve is chosen, then suspension and spread.
 _RESERVE_ROUNDS = 3
 #: Values that are tried first for the spread of program times.
 _SPREADS = (1.1, 1.3, 1.5, 1.7)
@@ -68,10 +70,10 @@ class Calibration:
         first: parameters before the refinement.
         refined: the refinement, with the standard errors of the parameters.
         measured: all measured figures.
-        modelled: the same figures of the profile.
+        modelled: the same figures, modelled with the profile.
         drive_bytes: capacity of the drive; that of the model may be smaller.
-        unknown: numbers of components for which other values fit as well; also "protected" if no experiment
-            determines it.
+        unknown: parameters that are numbers of components and for which other values fit as well; also
+            "protected" if no experiment determines it.
     """
 
     profile: Profile
@@ -83,11 +85,11 @@ class Calibration:
     unknown: frozenset[str]
 
     def relative_error(self, figure: str) -> float:
-        """Return the relative difference between a figure of the profile and the measured figure."""
+        """Return the modelled minus the measured value of a figure, as a fraction of the measured value."""
         return self.modelled[figure] / self.measured[figure] - 1
 
     def spread(self, name: str) -> float | None:
-        """Return the half-width of a parameter's interval, relative to its value; None if not refined."""
+        """Return the half-width of a parameter's interval as a fraction of its value; None if not refined."""
         spread = self.refined.spreads.get(name)
         return None if spread is None else _STANDARD_ERRORS * spread
 
@@ -101,7 +103,7 @@ class Calibration:
         return spread is not None and spread <= IDENTIFIED and name not in self.refined.doubtful
 
     def standing(self, name: str) -> str:
-        """Return the origin of a parameter's value: measured, estimated, fitted or assumed."""
+        """Return how a parameter's value was determined: measured, estimated, fitted or assumed."""
         if BY_NAME[name].whole:
             return "measured" if self.identified(name) else "assumed"
         if not self.refined.spreads:
@@ -120,15 +122,15 @@ def fit(
     journal: Path | None = None,
     on_progress: Callable[[str, float], None] | None = None,
 ) -> Calibration:
-    """Fit a profile to figures of experiments. Held-out figures are compared, not fitted.
+    """Fit a profile to figures of experiments. The fit does not use held-out figures; it only reports them.
 
     Args:
         results: results of the experiments.
-        steps: maximum number of linear steps. With 0, the first estimates are kept.
+        steps: maximum number of linear steps. If it is 0, the first estimates are kept.
         generations: number of generations of CMA-ES, after the linear steps.
         seed: seed of the loads and of CMA-ES.
         threads: number of evaluations at the same time; it does not change the result.
-        host_us: time that the host adds to each request, which is not part of the device.
+        host_us: time that the host adds to each request. It is subtracted from the overhead of the device.
         journal: file of completed evaluations, from which an interrupted fit continues.
         on_progress: function to call with phase and cost after each step.
 
@@ -155,8 +157,8 @@ def fit(
         exact = [load.as_measured(results.requests, *times_max) for load in which]
 
         def figures_of(values: Values, run: int = 0) -> Figures:
-            # The noise is computed from several runs. They have other requests or, if requests are known,
-            # slightly different parameters.
+            # The noise is computed from several runs. Their requests differ or, if the requests are known,
+            # their parameters differ slightly.
             shift = 0 if results.seed is not None else run
             spec = profile_of(_jittered(values, run - shift)).spec()
             return measure(spec, exact, loads_seed + shift, in_order=results.in_order)
@@ -182,11 +184,12 @@ def fit(
     if capacity < drive_bytes:
         target = _without_buffered_fills(target, capacity, first.get("buffer", 0.0))
     if not caches_reads(target):
-        # The buffer of the model always caches reads, so the model cannot fit these figures.
+        # This drive does not cache reads, but the buffer of the model always does. It cannot fit these
+        # figures.
         target = {name: value for name, value in target.items() if not name.startswith("read-range-")}
     context = hashlib.sha256(json.dumps([sorted(target.items()), capacity, seed]).encode()).hexdigest()
-    # Reads with strides have shown the structure. With large strides there are few addresses, so the rates
-    # depend on how many of these pages are in the buffer.
+    # Reads with strides are not refined; they have already determined the numbers of dies and planes. Large
+    # strides have few addresses, so their rates depend on how many of these pages are in the buffer.
     refining = [load for load in loads.reads() if load not in strides] + loads.writes(capacity)
     evaluate = Journal(under(refining, _TIMES), journal, context)
 
@@ -208,7 +211,8 @@ def fit(
         refined, channels_known = _recount(refined, target, evaluate, refine, threads)
     every = [load for load in loads.every(capacity) if load.name in results.requests]
     modelled = under(every)(refined.values)
-    # Figures were modelled with the time of the host, as they were measured. The device file omits this time.
+    # Up to here, modelled figures include the time of the host, as measured ones do. The device file omits
+    # this time.
     refined = _without_host(refined, host_us)
     # In the order of the loads.
     both = {name: figures[name] for name in modelled if name in figures}
@@ -221,14 +225,14 @@ def fit(
 
 
 def _jittered(values: Values, run: int) -> Values:
-    """Return slightly different parameters for each run except the first, so that the runs show the noise."""
+    """Return the parameters of a run. In all runs but the first, they differ slightly, to show the noise."""
     rng = random.Random(run)
     factors = {name: 1 + rng.choice((-_JITTER, _JITTER)) for name in values if not BY_NAME[name].whole}
     return {name: value * factors.get(name, 1.0) for name, value in values.items()} if run else values
 
 
 def _without_host(refined: Refined, host_us: float) -> Refined:
-    """Return a refinement whose overhead is that of the device alone."""
+    """Return the refinement with the overhead of the device alone, without the time of the host."""
     if not host_us:
         return refined
     fitted = refined.values["overhead"]
@@ -240,7 +244,7 @@ def _without_host(refined: Refined, host_us: float) -> Refined:
 
 
 def _without_buffered_fills(target: Figures, capacity_bytes: int, buffer_bytes: float) -> Figures:
-    """Return the figures without fills that are so small that the buffer of the model would hide them."""
+    """Return the figures without those of short fills, whose data mostly end in the model's buffer."""
     shares = {f"write-fill-{percent}/mb_per_s": percent / 100 for percent in loads.FILLS}
     least = _FILL_TO_BUFFER * buffer_bytes
     return {name: value for name, value in target.items() if shares.get(name, 1) * capacity_bytes >= least}
@@ -253,7 +257,7 @@ def _recount(
     refine: Callable[[Values], Refined],
     threads: int,
 ) -> tuple[Refined, bool]:
-    """Try other numbers of components, now with the refined parameters, which show wrong numbers better.
+    """Try other numbers of channels, dies and planes again, now with the refined parameters.
 
     Returns:
         The better refinement, and whether all other numbers fit the figures clearly worse.
@@ -278,7 +282,7 @@ def _recount(
 
 
 def _other_counts(values: Values) -> list[Values]:
-    """Return the parameters with one of channels, dies and planes doubled, and another of them halved."""
+    """Return variants of the parameters: one of channels, dies and planes doubled, another one halved."""
     return [
         {**values, more: 2 * values[more], less: values[less] / 2}
         for more, less in permutations((name for name in values if BY_NAME[name].whole), 2)
@@ -292,10 +296,10 @@ def _choose_cache(
     measure_writes: Callable[[Values], Figures],
     uncertain: Figures | None = None,
 ) -> Values:
-    """Return the parameters with the SLC cache, or without one, that fit the writes to an empty drive best.
+    """Return the parameters whose SLC cache (or lack of one) fits the writes to an empty drive best.
 
-    No closed form determines the cache if the buffer absorbs the writes to a small cache, or if channels
-    limit its rate.
+    A trial is necessary, because no closed form determines the cache if the buffer absorbs the writes to a
+    small cache, or if channels limit its rate.
     """
     plain = {name: value for name, value in values.items() if not name.startswith("slc")}
     program = BY_NAME["slc_program"].clip(_CACHE_PROGRAM * values["program"])
@@ -320,11 +324,12 @@ def _confirm_reserve(
     measure_beside: Callable[[Values], Figures],
     uncertain: Figures | None = None,
 ) -> Values:
-    """Return the parameters with the reserve, suspension and program spread that fit steady writes best.
+    """Return the parameters whose reserve, suspension and program spread fit steady writes best.
 
-    Reads beside the writes are fitted, too. `values` has the reserve that yields the measured rate. If an SLC
-    cache limits the rate, the rate is nearly the same over a wide range of reserves. Without suspension,
-    reads beside writes may fit only with a wrong reserve, so both are chosen in turn.
+    Reads that run beside the writes are fitted, too. `values` has the reserve that yields the measured write
+    rate. That reserve may be wrong: if an SLC cache limits the rate, many reserves give nearly the same rate.
+    Without suspension, reads beside writes may fit only with a wrong reserve. Therefore reserve and
+    suspension are chosen in turn.
     """
     reserves = (values["reserve"], *_RESERVES)
 
@@ -346,9 +351,9 @@ def _choose_beside(
     measure_beside: Callable[[Values], Figures],
     uncertain: Figures | None = None,
 ) -> Values:
-    """Return the parameters with the suspension and program spread that fit the reads beside writes best.
+    """Return the parameters whose suspension and program spread fit the reads beside writes best.
 
-    The effect of suspension and spread on the percentiles is not linear. Therefore a refinement that starts
+    Several values are tried, because their effect on the percentiles is not linear. A refinement that starts
     far from the best values cannot find them.
     """
     tried: list[Values] = []

@@ -1,4 +1,4 @@
-"""The host's part of the figures of a served device, measured on the device `instant` on the same host."""
+"""The time that the host adds to requests of a served device. It is measured on the device `instant`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from . import loads
 from .figures import Figures
 from .results import Results
 
-#: Experiment with one request in flight; and the experiment with several, with their number.
+#: Experiments on `instant`: one with a single request in flight, and one with several (with their number).
 _ONE = "read-size-4k"
 _MORE = ("read-depth-2", 2)
 _BYTES = 4 << 10
@@ -32,10 +32,11 @@ def latency_us(host: Figures, where: str) -> float:
 
 
 def with_host(results: Results, host: Figures) -> Results:
-    """Return results with the uncertainty that the host causes.
+    """Return the results, with uncertainties that include the effect of the host.
 
-    A fit subtracts the median latency of the host. At other percentiles, or with more requests in flight, the
-    latency of the device `instant` is higher. The difference is an error of unknown size.
+    A fit subtracts the host's median latency, measured on the device `instant`. At other percentiles, or with
+    more requests in flight, the host adds more latency. This difference is added to the uncertainty of a
+    figure.
     """
     taken_out_us = latency_us(host, "host")
     uncertain = dict(results.uncertain)
@@ -60,7 +61,8 @@ def _mean_us(host: Figures, depth: int) -> float | None:
 
 
 def _percentile_us(host: Figures, depth: int, percentile: str) -> float | None:
-    # At depth 1, a high percentile may lack requests. It is then taken from the first other experiment.
+    # At depth 1, there may be too few requests for a high percentile. It is then taken from the other
+    # experiment.
     names = (_ONE, _MORE[0]) if depth == 1 else (_MORE[0],)
     return next((host[key] for key in (f"{name}/read.{percentile}" for name in names) if key in host), None)
 

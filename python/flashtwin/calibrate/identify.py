@@ -1,6 +1,6 @@
 """Overhead, reserve, free blocks and victim rule of a drive from its counters alone, with intervals.
 
-- *Overhead*: bytes of the medium per byte of the host in sequential passes, in which no page is moved.
+- *Overhead*: bytes written to the flash per byte of the host in sequential passes, in which no page is moved.
 - *Reserve*: a closed form (docs/placement.md) converts the write amplification of uniform writes, without the
   overhead, to the fraction of live pages. The used capacity divided by this fraction is the flash in use. A
   rule is right if drives that are filled to different levels give the same amount of flash.
@@ -21,15 +21,16 @@ from dataclasses import asdict, dataclass
 from .. import _core
 from ..errors import FlashtwinError
 
-#: Units of the model of skewed writes, pages per unit, and number of free units at which the model collects.
+#: Model on which skewed writes run: number of units, pages per unit, and number of free units at which it
+#: collects.
 _UNITS = 512
 _UNIT_PAGES = 2048
 _LOW = 2
-#: Number of open and free units. The closed form does not count them as flash in use.
+#: Number of open and free units of this model. They are not part of the flash in use.
 _APART = 4
-#: A rule is named only if the fills agree better under it than under any other rule, by this factor.
+#: A rule is named only if the disagreement of the fills under any other rule is larger by this factor.
 _CLEARLY = 2.0
-#: Closed forms of uniform writes by victim rule.
+#: Names of the closed forms for uniform writes, by victim rule.
 RULES = {"greedy": "uniform_greedy", "fifo": "uniform_fifo"}
 GIB = 2**30
 
@@ -54,10 +55,10 @@ class Point:
         name: name of the experiment.
         used_bytes: size of the part of the drive that is written.
         pattern: "sequential", "uniform", or another generated load.
-        waf: bytes of the medium per byte of the host, with bounds.
-        overwrites: number of overwrites of that part up to the end of the measurement.
+        waf: bytes written to the flash per byte of the host, with bounds.
+        overwrites: number of overwrites of the part up to the end of the measurement.
         free_percent: free blocks at the end, in whole percent; None if the drive does not count them.
-        shuffled: whether the drive was filled in random order before.
+        shuffled: whether the drive was filled in random order before the writes.
     """
 
     name: str
@@ -71,7 +72,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A victim rule, a placement of moved pages, and the largest error of this pair under skewed loads."""
+    """A victim rule and a placement of moved pages, with the largest error of both under skewed loads."""
 
     rule: str
     survivors: str
@@ -86,8 +87,10 @@ class Identified:
         overhead_percent: parity and metadata, as in nand.media_overhead_percent.
         flash_bytes: flash in use, by victim rule.
         reserve_percent: percentage of the flash in use that the host cannot access, by victim rule.
-        rule: rule under which partly filled drives agree best; None if only one fill was measured.
-        disagreement_percent: difference between the fills, by rule.
+        rule: rule under which measurements with different used capacities (fills) give clearly the most
+            similar amounts of flash; None if there is no such rule or only one fill was measured.
+        disagreement_percent: by rule, the largest difference between the amounts of flash computed for the
+            fills.
         watermark_percent: free blocks after random writes; None if the drive does not count them.
         flash_by_free_bytes: flash computed from the free blocks after sequential passes; None if the drive
             does not count them.
@@ -207,7 +210,7 @@ def _flash(point: Point, overhead: Interval, rule: str) -> Interval:
 
 
 def _fill(waf: float, rule: str) -> float:
-    """Return the fraction of live pages at which uniform writes have the given write amplification."""
+    """Return the fraction of live pages for which the closed form gives a write amplification."""
     low, high = 1e-6, 1 - 1e-9
     for _ in range(60):
         middle = (low + high) / 2
@@ -232,7 +235,7 @@ def _hull(intervals: Sequence[Interval]) -> Interval:
 
 
 def _narrowest(intervals: Sequence[Interval]) -> Interval:
-    """Return the intersection of the intervals, with its middle; their hull if the intersection is empty."""
+    """Return the intersection of the intervals; if it is empty, the interval that contains them all."""
     low, high = max(each.low for each in intervals), min(each.high for each in intervals)
     if low > high:
         return _hull(intervals)
@@ -241,7 +244,7 @@ def _narrowest(intervals: Sequence[Interval]) -> Interval:
 
 
 def _best(disagreement: dict[str, float], notes: list[str]) -> str | None:
-    """Return the rule under which the fills agree clearly better; None if there is none."""
+    """Return the rule under which the fills clearly agree better than under others; None if there is none."""
     if not disagreement:
         return None
     least, *others = sorted(disagreement, key=lambda rule: disagreement[rule])
@@ -259,11 +262,12 @@ def _disagreement(intervals: Sequence[Interval]) -> float:
 def _by_free(points: Sequence[Point], notes: list[str]) -> tuple[Interval | None, Interval | None]:
     """Return the flash in use and the watermark, both from the free blocks.
 
-    The flash is computed after sequential passes, the watermark is read after random writes. Each is None
-    without such an experiment or without a counter of free blocks.
+    The flash is computed from free blocks after sequential passes. The watermark is the share of free blocks
+    after random writes. Each is None if there is no such experiment, or if the drive does not count free
+    blocks.
     """
     flash = [
-        # Whole percent may be rounded down or to the nearest value.
+        # The counter may have been rounded down or to the nearest whole percent.
         Interval(
             point.used_bytes / (1 - point.free_percent / 100),
             point.used_bytes / (1 - (point.free_percent - 0.5) / 100),
@@ -285,7 +289,7 @@ def _by_free(points: Sequence[Point], notes: list[str]) -> tuple[Interval | None
 
 
 def _candidates(skewed: Sequence[Point], overhead: Interval, flash: Interval, seed: int) -> list[Candidate]:
-    """Run skewed loads on a model with this flash. Return the rules with their largest errors."""
+    """Run skewed loads on a model with this amount of flash. Return the rules with their largest errors."""
     found = []
     for rule in ("greedy", "fifo", "d-choices"):
         for survivors, scheme in (("together", "none"), ("apart", "gc")):

@@ -7,14 +7,16 @@ from dataclasses import dataclass, replace
 
 #: States that a load may start from.
 EMPTY, FILLED, REFILLED, STEADY, TRIMMED = "empty", "filled", "refilled", "steady", "trimmed"
-#: States of the drive in which loads write a share of the capacity.
+#: States of the drive in which loads write a fixed percentage of the capacity.
 _SHARES = (EMPTY, REFILLED, TRIMMED)
 
 #: Ratio of the number of measured requests in a full plan to that in a quick plan.
 TIMES = 4
-#: Maximum multiple of a quick plan that a modelled device runs. More would take minutes.
+#: Largest number of requests that a modelled device runs, as a multiple of that in a quick plan. More would
+#: take minutes.
 _LONGEST = 32
-#: A load with fewer requests fills a part of the drive or buffer. Its number of requests is never changed.
+#: A load with fewer requests than this fills a part of the drive or buffer, so its number of requests is
+#: never changed.
 _REPEATED_MIN = 1000
 
 
@@ -30,8 +32,8 @@ class Load:
             or half of these data.
         requests: number of measured requests.
         warmup: number of unmeasured requests before the measured ones.
-        latencies: whether latencies are figures. With a saturated queue, they are not, because they fluctuate
-            for a long time.
+        latencies: whether latencies are figures. They are not if the queue is saturated, because they then
+            fluctuate for a long time.
     """
 
     name: str
@@ -43,15 +45,16 @@ class Load:
     latencies: bool = True
 
     def longer(self, times: int) -> Load:
-        """Return the load with a multiple of its requests, unless it fills a part of the drive or buffer."""
+        """Return the load with `times` as many requests; unchanged if it fills a part of drive or buffer."""
         if self.state in _SHARES or self.requests < _REPEATED_MIN:
             return self
         return replace(self, requests=self.requests * times, warmup=self.warmup * times)
 
     def as_measured(self, requests: Mapping[str, int], times_max: int = _LONGEST) -> Load:
-        """Return the load with as many requests as were measured, up to a maximum.
+        """Return the load with as many requests as the experiment had, up to a maximum.
 
-        The number matters: a longer run has a longer tail, and skewed loads become slower during a run.
+        Model and drive are compared over runs of equal length, because a longer run has a longer tail, and
+        because skewed loads become slower during a run.
         """
         least, most = sorted((self.requests, self.longer(times_max).requests))
         as_many = min(max(requests.get(self.name, 0), least), most)
@@ -62,7 +65,7 @@ class Load:
 
 #: Numbers of measured requests and of unmeasured requests before them, in the steady state of random writes.
 _STEADY_RUN = (60000, 5000)
-#: Numbers of measured and unmeasured requests of a load that first reaches its own steady state.
+#: Numbers of measured and unmeasured requests of a load that must first reach a steady state of its own.
 _OTHER_RUN = (60000, 20000)
 #: Numbers of measured and unmeasured requests of writes of 32 KiB.
 _LARGE_RUN = (12000, 3000)
@@ -74,7 +77,8 @@ _DEPTHS = (2, 4, 8, 16, 32, 256)
 STRIDES = (16, 32, 64, 128, 256, 512)
 #: Sizes in MiB of parts of the drive that are read. Reads of pages in the buffer do not wait for flash.
 RANGES = (2, 4, 8, 16, 32)
-#: Number of reads of a part before the measurement. Some pages of the largest parts are not read by them.
+#: Number of unmeasured reads that precede the measurement of a part. They do not read all pages of the
+#: largest parts.
 RANGE_WARMUP = 8000
 #: Bytes of a burst, in MiB.
 _BURSTS = (1, 2, 4, 8, 16, 32, 64)
@@ -117,7 +121,7 @@ def writes(capacity_bytes: int) -> list[Load]:
         Load("fua-depth1", "uniform:write=1,fua=1,size=4k,align=4k", 1, FILLED, 200),
         Load("write-rate", "uniform:write=1,size=4k,align=4k", 32, FILLED, 200, 0, False),
         Load("write-random", "uniform:write=1,size=4k,align=4k", 32, STEADY, *_STEADY_RUN),
-        # There are free blocks, so reads wait only for programs, not for collections.
+        # The drive still has free blocks, so reads wait only for programs, not for garbage collection.
         Load("beside-filled", "uniform:write=0.3,size=4k,align=4k", 4, FILLED, 10000),
     ]
     found += [
@@ -142,7 +146,7 @@ def writes(capacity_bytes: int) -> list[Load]:
     ]
     return [
         *found,
-        # Collections find blocks without valid pages. They erase blocks and move nothing.
+        # Here, garbage collection finds blocks without valid pages: it erases them and moves nothing.
         Load(
             "write-again",
             "sequential:write=1,size=128k",
@@ -152,13 +156,13 @@ def writes(capacity_bytes: int) -> list[Load]:
             0,
             False,
         ),
-        # Run last, because it leaves another state than writes of 4 KiB.
+        # This load is the last one, because it leaves the drive in another state than writes of 4 KiB.
         Load("write-random-32k", "uniform:write=1,size=32k,align=32k", 4, STEADY, *_LARGE_RUN),
     ]
 
 
 def measured_only(capacity_bytes: int) -> list[Load]:
-    """Return the loads for which the model has no parameter: flushes, trims, and writes after trims."""
+    """Return the loads that no parameter of the model is fitted to: flushes, trims, writes after trims."""
     return [
         Load("flush-depth1", "uniform:write=0.5,flush=0.5,size=4k,align=4k", 1, FILLED, 400),
         Load("trim-depth1", "uniform:trim=1,size=64k,align=64k", 1, FILLED, 400),

@@ -16,12 +16,13 @@ from .figures import BEYOND_MIN, PERCENTILES, Figures
 
 #: Name of a log, such as NAME_clat.1.log, where 1 is the number of the job.
 LOG_NAME = re.compile(r"(?P<experiment>.+)_(?P<what>clat|lat|bw)(\.\d+)?\.log")
-#: Directions in a log that are figures. Other directions, such as trims, are not.
+#: Kinds of requests that are figures, by the number that fio logs for them. Others, such as trims, are
+#: ignored.
 _KINDS = {0: "read", 1: "write"}
-#: Minimum length of a log in ms. Times in it are whole milliseconds, so the bandwidth of a shorter log is not
-#: known within 1 %.
+#: Minimum length of a log in ms. Its times are whole milliseconds. From a shorter log, the bandwidth cannot
+#: be computed within 1 %.
 _ELAPSED_MIN_MS = 100
-#: Maximum length of a line. A longer line is cut off and then rejected.
+#: Maximum number of characters that are read of a line. A longer line is rejected.
 _LINE_MAX = 4096
 _CSV_HEAD = ["experiment", "figure", "value"]
 _FIGURES = ["mb_per_s", *(f"{kind}.p{percent:g}_us" for kind in _KINDS.values() for percent in PERCENTILES)]
@@ -30,8 +31,8 @@ _FIGURES = ["mb_per_s", *(f"{kind}.p{percent:g}_us" for kind in _KINDS.values() 
 def of_logs(paths: list[Path]) -> tuple[Figures, int]:
     """Return the figures in the logs of one experiment, and its number of requests.
 
-    The latencies are completion latencies, like fio's percentiles, or total latencies if only these were
-    logged.
+    Latencies are fio's completion latencies (clat), from which fio also computes its percentiles. If only
+    total latencies (lat) were logged, they are used.
     """
     by_what: dict[str, list[Path]] = {}
     for path in paths:
@@ -95,7 +96,7 @@ def _open(path: Path) -> IO[str]:
 
 
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows that are not empty, each with the number of its last line."""
+    """Yield the rows that are not empty, each with the number of the line on which it ends."""
     with _open(path) as file:
         rows = csv.reader(iter(lambda: file.readline(_LINE_MAX), ""))
         try:
@@ -107,7 +108,7 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, tuple[int, int, str, int]]]:
-    """Yield the number of each line with its time (ms), value, kind and size."""
+    """Yield, for each line of a log, its number, time (ms), value, kind and size."""
     with _open(path) as file:
         for number, line in enumerate(iter(lambda: file.readline(_LINE_MAX), ""), 1):
             try:
@@ -123,8 +124,8 @@ def _lines(path: Path) -> Iterator[tuple[int, tuple[int, int, str, int]]]:
 def _bandwidth(path: Path) -> float | None:
     """Return the bandwidth of a log in MB/s; None if the log is too short.
 
-    A line with a size is one request. A line without a size is the average bandwidth in KiB/s since the last
-    line of its kind.
+    A line with a size stands for one request. A line without a size has the average bandwidth in KiB/s since
+    the previous line of its kind (read or write).
     """
     bytes_ = 0.0
     elapsed_ms = 0

@@ -1,4 +1,4 @@
-"""Results of the experiments on a modelled device: their loads in virtual time."""
+"""Runs the loads of the experiments on a modelled device in virtual time, for their results."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _TRIM_ALL = "sequential:trim=1,size=1M,align=1M"
 
 
 class Bench:
-    """A device that runs loads, each on a copy of a prepared device or in the state that the last load left.
+    """Runs loads on a device. A load starts on a copy of a prepared device, or after the previous load.
 
-    Loads in the steady state follow one another on the same device. With `in_order`, loads on an empty and on
-    a filled device also follow one another, as on a drive. The buffer then has data of the previous load, and
-    blocks that a trim emptied are not yet erased.
+    All loads that require the steady state run one after the other on the same device. If `in_order` is true,
+    loads that require an empty or a filled device do so, too, as on a drive. The buffer then has data of the
+    previous load, and blocks that a trim emptied are not yet erased.
     """
 
     def __init__(self, spec: Spec, seed: int, *, in_order: bool = False) -> None:
@@ -49,12 +49,12 @@ class Bench:
         self._states: dict[str, _core.Device] = {}
 
     def run(self, load: Load) -> tuple[dict[str, Any], dict[str, _core.Histogram]]:
-        """Return the summary of a load and its histograms."""
+        """Run a load. Return its summary and its histograms."""
         if load.state not in self._states:
             self._states[load.state] = self._made(load.state)
         device = self._states[load.state]
-        # Random writes keep a steady device steady. Therefore one device is brought into the steady state
-        # once, and then runs all loads that need this state.
+        # Random writes do not change the steady state. Therefore one device is brought into this state once,
+        # and then runs all loads that require it.
         if load.state not in self._kept:
             device = device.fork(self._spec, None)
         elif load.state == EMPTY:
@@ -65,7 +65,8 @@ class Bench:
     def _made(self, state: str) -> _core.Device:
         device = _core.Device(self._spec)
         if state in (FILLED, REFILLED):
-            # The data are written through the buffer, in whole rows. Preconditioning does not do that.
+            # The data are written by requests, so that they pass through the buffer and fill whole rows.
+            # Preconditioning does not do that.
             fill = Load("", _FILL, _FILL_DEPTH, state, self._spec.exported_bytes >> 17)
             for _ in range(1 if state == FILLED else 2):
                 self._run(device, fill)
@@ -79,8 +80,8 @@ class Bench:
         return device
 
     def _run(self, device: _core.Device, load: Load) -> tuple[str, _Histograms]:
-        # Each load has its own addresses. The same addresses would reach blocks that the previous load has
-        # invalidated.
+        # Each load has a seed of its own. With equal addresses, a load would overwrite exactly the pages that
+        # the previous load wrote.
         seed = self._seed + crc32(load.name.encode())
         as_json, _, histograms, *_ = device.run(
             _core.Workload.generated(load.text, self._spec.exported_bytes, seed),
@@ -99,7 +100,7 @@ class Bench:
 def measure(spec: Spec, loads: Iterable[Load], seed: int, *, in_order: bool = False) -> Figures:
     """Return the figures of a device under loads.
 
-    With `in_order`, loads run one after the other, as on a drive that is filled only once.
+    If `in_order` is true, loads run one after the other, as on a drive that is filled only once.
     """
     bench = Bench(spec, seed, in_order=in_order)
     found: Figures = {}
@@ -122,8 +123,8 @@ def save_results(
     """Write fio's output of each load, and the manifest, in the form that `calibrate fit` reads.
 
     Args:
-        times: factor by which the measured requests of a load are multiplied. A fit may run short loads, but
-            its input should be exact.
+        times: factor by which the requests of each load are multiplied. The written figures are then more
+            exact than those that a fit computes from shorter runs.
     """
     folder.mkdir(parents=True, exist_ok=True)
     bench = Bench(spec, seed)

@@ -16,7 +16,8 @@ from .figures import PERCENTILES
 from .fit import Calibration
 from .parameters import BY_NAME
 
-#: Series of experiments that differ in one number: prefix of their names, title, figure, unit.
+#: Charts of the report. Each shows experiments that differ in one number: prefix of their names, title,
+#: figure, unit.
 _SERIES = (
     ("read-size-", "Reads one at a time, by size", "read.p50_us", "median latency, us"),
     ("read-depth-", "Random reads, by depth", "mb_per_s", "MB/s"),

@@ -1,4 +1,4 @@
-"""The parameters of a calibrated device: range, key of the device file, experiments that isolate them."""
+"""The parameters of a calibrated device, with their ranges, device keys and isolating experiments."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from .._devices import Spec, Value, as_toml
 
-#: Values of parameters by name. If a parameter is absent, the device lacks the part that it describes.
+#: Values of parameters by name. If a parameter is missing, the device has no such part (as a buffer).
 Values: TypeAlias = "dict[str, float]"
 
 _HERE = Path(__file__).parent
@@ -18,16 +18,16 @@ _HERE = Path(__file__).parent
 _PAGE_BYTES = 4 << 10
 _FLASH_PAGE_BYTES = 16 << 10
 BLOCK_BYTES = 256 * _PAGE_BYTES
-#: Number of rows of a die that may be in write-back at the same time: one is programmed while the next is
+#: Number of rows per die that may be written back at the same time: one is programmed while the next is
 #: filled.
 _ROWS_IN_FLIGHT = 2
 #: Number of free blocks at which a die collects, chosen so that even small dies have some.
 _LOW_BLOCKS = 2
-#: Minimum number of spare blocks of a die: the free blocks, two that are being written, and one more.
+#: Minimum number of spare blocks of a die: the free blocks, two open blocks, and one more.
 _SPARE_MIN = _LOW_BLOCKS + 3
 #: Minimum number of erase blocks of a die. With fewer, the reserve could not be set finely enough.
 _BLOCKS_MIN = 32
-#: Fraction of a block that counts as a rounding error.
+#: Fraction of a block up to which a difference counts as a rounding error.
 _ROUNDING = 1e-6
 
 
@@ -41,10 +41,10 @@ class Parameter:
         low: smallest plausible value.
         high: largest plausible value.
         unit: unit of the value.
-        step: change of the value's logarithm with which sensitivities are measured.
-        isolated_by: prefixes of the experiments that isolate the parameter.
-        whole: whether the value is a whole number. Such values are found in closed form and by trial, not
-            refined.
+        step: change of the value's logarithm by which sensitivities are measured.
+        isolated_by: prefixes of the names of experiments whose figures depend mainly on this parameter.
+        whole: whether the value is a whole number. Whole numbers are estimated in closed form and by trial;
+            they are not refined.
     """
 
     name: str
@@ -80,7 +80,7 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter("slc", "nand.pslc_percent", 1, 60, "%", 0.06, ("write-fill",)),
     Parameter("slc_program", "nand.pslc_program_us", 20, 2000, "us", 0.06, ("write-fill",)),
 )
-#: Key that is determined by whether flushes and forced writes wait for the flash.
+#: Key of the device file that is true if flushes and forced writes do not wait for the flash.
 PROTECTION = "buffer.power_loss_protection"
 BY_NAME = {each.name: each for each in PARAMETERS}
 
@@ -96,7 +96,7 @@ class Profile:
     """A device, described by the parameters.
 
     Attributes:
-        values: the parameters. Without "buffer", "suspend" or "slc", the device lacks that part.
+        values: the parameters. If "buffer", "suspend" or "slc" is missing, the device has no such part.
         capacity_bytes: exported capacity of the model.
         protected: whether a flush completes when the data are in the buffer.
     """
@@ -106,7 +106,7 @@ class Profile:
     protected: bool = True
 
     def _blocks_of_die(self) -> tuple[int, int]:
-        """Return two numbers of blocks per die: blocks with host data, and spare blocks."""
+        """Return the numbers of blocks per die that are exported to the host, and of spare blocks."""
         chips = round(self.values["channels"]) * round(self.values["dies"])
         exported = max(_BLOCKS_MIN, round(self.capacity_bytes / (chips * BLOCK_BYTES)))
         share = self.values["reserve"] / (100 - self.values["reserve"])
@@ -120,7 +120,7 @@ class Profile:
         return max(1, math.floor(sum(self._blocks_of_die()) * self.values["slc"] / 100 + _ROUNDING))
 
     def least_steps(self) -> Values:
-        """Return the smallest effective steps of logarithms: one more block per die, or one buffer row."""
+        """Return the smallest effective changes of logarithms: one block per die, or one buffer row."""
         exported, spare = self._blocks_of_die()
         steps = {"reserve": math.log((spare + 1) / (exported + spare + 1) * (exported + spare) / spare)}
         if "buffer" in self.values:
@@ -165,8 +165,8 @@ class Profile:
         if "buffer" in values:
             row_bytes = self._row_bytes()
             row_pages = row_bytes // _PAGE_BYTES
-            # The buffer has whole rows, as in drives. Otherwise, writes of several pages would wait
-            # differently for room.
+            # The buffer consists of whole rows, as in drives. Otherwise, writes of several pages would wait
+            # for buffer slots in another way.
             keys["buffer.capacity"] = max(1, round(values["buffer"] / row_bytes)) * row_bytes
             keys["buffer.background_depth"] = min(65535, _ROWS_IN_FLIGHT * row_pages * chips)
             keys[PROTECTION] = self.protected
@@ -181,7 +181,7 @@ class Profile:
 
 
 def _percent(some: int, blocks: int) -> float:
-    """Return the percentage of `blocks` blocks that the model rounds down to `some` blocks."""
+    """Return `some` as a percentage of `blocks`, rounded up: the model rounds down to whole blocks."""
     return math.ceil(some / blocks * 1e6) / 1e4
 
 

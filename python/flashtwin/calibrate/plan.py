@@ -32,7 +32,8 @@ _SCRIPT_TEXT = Path(__file__).with_name("run.sh")
 #: Rates that the estimate of the duration assumes, in bytes per second and in requests per second.
 _SEQUENTIAL_BYTES_PER_S = 400e6
 _RANDOM_PER_S = 10_000
-#: Jobs that bring a drive into its states, and the bytes that they write, in capacities.
+#: Jobs that bring a drive into the states, and the amount that each writes or trims, as a multiple of the
+#: capacity.
 _PREPARE = {
     EMPTY: ("rw=trim\nbs=1m", 1.0),
     FILLED: ("rw=write\nbs=128k\niodepth=32", 1.0),
@@ -51,9 +52,9 @@ class Target:
     Attributes:
         path: a block device, a file, or the URI of a network block device.
         capacity_bytes: number of bytes of the drive that are used.
-        is_device: whether it is a block device.
+        is_device: whether the target is a block device.
         model: model name of the drive, if known.
-        scheduler: I/O scheduler of its queue, if known.
+        scheduler: I/O scheduler of the drive's queue, if known.
     """
 
     path: str
@@ -84,7 +85,7 @@ def target(path: str | os.PathLike[str], size_bytes: int | None = None) -> Targe
         FlashtwinError: the target is none of these, or it is too small.
     """
     if not f"{path}{Path(path).resolve()}".isprintable():
-        # A line break would add lines to the job file, which fio reads as root.
+        # A line break in the path would add lines to the job file, and fio runs the job file as root.
         raise FlashtwinError(f"{str(path)!r}: the name of a target cannot have control characters; rename it")
     if str(path).startswith(_NBD):
         if size_bytes is None:
@@ -134,7 +135,7 @@ def experiments(where: Target, *, read_only: bool = False, full: bool = False) -
     Args:
         where: the target.
         read_only: whether to return only experiments that do not change data.
-        full: whether each experiment has more requests.
+        full: whether experiments have `TIMES` as many requests, except those that fill a part of the drive.
     """
     found = loads.reads() if read_only else loads.every(where.capacity_bytes)
     if not where.can_trim:
@@ -194,12 +195,12 @@ def write(
 
 
 def job(load: Load, where: Target) -> str:
-    """Return the job file of an experiment. A warm-up is a separate job before the measured one."""
+    """Return fio's job file of an experiment. The warm-up is a job of its own, before the measured job."""
     kind, settings = _parsed(load.text)
     bytes_max = max(_sizes(settings["size"]))
     flushes, trims, writes = (float(settings.get(kind, "0")) for kind in ("flush", "trim", "write"))
     names = ("read", "write", "rw", "trim")
-    # In fio, a flush follows a number of writes. It cannot be a share of the requests.
+    # In fio, a flush follows every N writes. Flushes cannot be a random share of the requests.
     kind_of = 3 if trims else 0 if writes == 0 else 1 if writes == 1 or flushes else 2
     lines = [f"rw={'' if kind == 'sequential' else 'rand'}{names[kind_of]}"]
     if names[kind_of] == "rw":
@@ -247,8 +248,8 @@ def _common(where: Target) -> str:
         else "ioengine=libaio\ndirect=1\nfilename=" + where.path.replace(":", r"\:")
     )
     percentiles = ":".join(f"{percent:g}" for percent in PERCENTILES)
-    # With `randrepeat=1`, fio would ignore `randseed`, and each job would have the same addresses. A buffer
-    # would then have the data of the previous job.
+    # With `randrepeat=1`, fio would ignore `randseed`, and all jobs would have the same addresses. The
+    # drive's buffer would then already have these pages.
     return f"""\
 [global]
 {engine}
@@ -271,7 +272,7 @@ def _takes_s(found: list[Load], where: Target, *, read_only: bool) -> float:
 
 
 def _script(found: list[Load], where: Target, takes_s: float, *, read_only: bool) -> str:
-    """Return the script: its own settings, followed by the common part (run.sh beside this file)."""
+    """Return the script: the settings of this plan, followed by run.sh, which all plans have in common."""
     head = [
         "#!/bin/sh",
         "# Measures a drive for `flashtwin calibrate fit`; written by `flashtwin calibrate plan`.",

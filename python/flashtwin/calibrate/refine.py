@@ -1,4 +1,4 @@
-"""Joint refinement of all parameters: linear steps with sensitivities, then CMA-ES in scaled coordinates."""
+"""Joint refinement of all parameters: linear (least-squares) steps, then a search by CMA-ES."""
 
 from __future__ import annotations
 
@@ -18,24 +18,26 @@ from ..errors import FlashtwinError
 from .figures import LINEAR_FROM, Figures, allowed, cost, errors, weight
 from .parameters import BY_NAME, Values
 
-#: Function that returns the figures of a device in one of several runs. Each run has its own seed.
+#: Function that returns the figures of a device in the run with a given number. Several runs of one device
+#: show the noise of its figures.
 Evaluate: TypeAlias = Callable[[Values, int], Figures]
-#: Arrays of NumPy, and NumPy itself, without types. Only a fit requires NumPy.
+#: NumPy arrays and the NumPy module. They are Any, because NumPy is imported only for a fit.
 Array: TypeAlias = Any
 Module: TypeAlias = Any
 
-#: Uncertainty of a parameter's logarithm before any measurement.
+#: Standard deviation of a parameter's logarithm that is assumed before any measurement. It is also the
+#: largest step.
 _PRIOR = 0.7
 _DAMPINGS = ((0.0, 0.3), (0.05, 2.0))
 #: A step is successful only if it lowers the cost by at least this fraction.
 _GAIN = 0.01
-#: Factors that are tried, in rounds, for parameters with a nonlinear effect. Linear steps from far away would
-#: not find their values.
+#: Factors that are tried for parameters with a nonlinear effect, one tuple per round. If their first
+#: estimates are far off, linear steps do not find the best values.
 _FACTORS = ((0.65, 0.8, 1.25, 1.5), (0.9, 1.1), (0.95, 1.05))
-#: Factors that are tried, in rounds, for parameters that closed forms estimate well.
+#: Factors that are tried for parameters that closed forms estimate well, one tuple per round.
 _NEAR_FACTORS = ((0.94, 0.97, 1.03, 1.06), (0.98, 1.02), (0.99, 1.01))
 _TRIED = {
-    # If the link limits sequential writes, no closed form determines this parameter.
+    # No closed form determines the program time if the link limits sequential writes.
     "program": _FACTORS,
     "erase": _FACTORS,
     "program_spread": _FACTORS,
@@ -45,14 +47,16 @@ _TRIED = {
     "slc": _FACTORS,
 }
 _ROUNDS = len(_FACTORS)
-#: If the cost is below this, which is a sixth of a tolerance per figure, no alternatives are tried.
+#: No alternatives are tried if the cost is below this, an error of about a sixth of the tolerance per figure.
 _ENOUGH = 0.03
-#: Number of runs that show by how much other seeds change the parameters.
+#: Number of runs from which the noise of figures and parameters is computed.
 _RUNS = 4
-#: A parameter is doubtful if this change of its logarithm does not multiply the cost by the factor below.
+#: A parameter is doubtful if changing its logarithm by `_DOUBT` increases the cost by less than the factor
+#: `_WORSE`.
 _DOUBT = 0.10
 _WORSE = 3.0
-#: Changes below this many standard deviations between seeds count as no change.
+#: A change of a figure counts as no change if it is below this multiple of the standard deviation between
+#: seeds.
 _NOISES = 2.0
 
 
@@ -62,13 +66,13 @@ class Refined:
 
     Attributes:
         values: the parameters with the lowest cost.
-        cost: mean of the squared errors, which are in tolerances.
+        cost: mean of the squared errors; errors are multiples of the tolerance.
         spreads: standard error of the logarithm of each parameter.
-        sensitivities: change of each figure's logarithm with the logarithm of each parameter.
-        evaluations: number of devices that were measured.
+        sensitivities: by parameter and figure, the derivative of the figure's logarithm with respect to the
+            parameter's logarithm.
+        evaluations: number of evaluated devices.
         noise: standard deviation of the logarithm of each figure between runs.
-        doubtful: parameters for which other values fit nearly as well if the remaining parameters are
-            adjusted.
+        doubtful: parameters for which other values fit nearly as well if all other parameters are adjusted.
     """
 
     values: Values
@@ -81,7 +85,7 @@ class Refined:
 
 
 class Journal:
-    """Completed evaluations, one per line of a file. An interrupted fit continues from them."""
+    """Completed evaluations of a fit, one per line of a file. A fit that was interrupted reuses them."""
 
     def __init__(self, evaluate: Evaluate, path: Path | None, context: str) -> None:
         self._evaluate = evaluate
@@ -102,7 +106,7 @@ class Journal:
             return
 
     def __call__(self, values: Values, run: int = 0) -> Figures:
-        """Return the figures of a device. An invalid device has no figures."""
+        """Return the figures of the device with these parameters. An invalid device has no figures."""
         text = json.dumps([_core.__version__, self._context, values, run], sort_keys=True)
         key = hashlib.sha256(text.encode()).hexdigest()
         self.evaluations += 1
@@ -135,7 +139,7 @@ class Refinement:
         """Begin at `start`.
 
         Args:
-            steps: smallest changes of logarithms that affect a device.
+            steps: by parameter, the smallest change of its logarithm that affects the device.
             uncertain: standard errors of the logarithms of measured figures.
         """
         self._target = target
@@ -160,16 +164,16 @@ class Refinement:
         self._figures = sorted(self._errors)
 
     def values(self, x: Sequence[float]) -> Values:
-        """Return the parameters at a point of the search."""
+        """Return the parameters at a point of the search, whose coordinates are logarithms."""
         changed = {name: BY_NAME[name].clip(math.exp(at)) for name, at in zip(self.names, x, strict=True)}
         return {**self._start, **changed}
 
     def run(self, steps: int, generations: int, seed: int) -> Refined:
-        """Refine with at most the given steps and generations. The same seed gives the same parameters."""
+        """Refine with at most `steps` linear steps and `generations` of CMA-ES, which `seed` determines."""
         if not steps:
             return Refined(self.values(self._x), self._cost, {}, {}, self._journal.evaluations)
         self._measure_noise()
-        # Far from the best values, the errors on one side show the direction.
+        # Far from the best values, one-sided differences are accurate enough to show the direction.
         jacobian = self._linear_steps(steps, self._side(1))
         before = self._allowed()
         self._measure_noise()
@@ -209,7 +213,7 @@ class Refinement:
         return self._numpy.array([allowed(figure, self._noise) for figure in self._figures])
 
     def _measure_noise(self) -> None:
-        """Measure by how much each figure varies between runs with the current parameters."""
+        """Measure how much each figure varies between several runs with the current parameters."""
         runs = list(self._pool.map(lambda run: self._journal(self.values(self._x), run), range(_RUNS)))
         self._noise = {
             name: math.hypot(
@@ -226,7 +230,7 @@ class Refinement:
         return list(self._pool.map(self._at, points))
 
     def _take(self, points: Sequence[Array], found: Sequence[Figures], phase: str) -> list[float]:
-        """Move to the best of the given points if it is better than the current one. Return all costs."""
+        """Make the best of the given points the current one if its cost is lower. Return all costs."""
         costs = [cost(each) for each in found]
         best = min(range(len(costs)), key=costs.__getitem__)
         if costs[best] < self._cost:
@@ -236,11 +240,14 @@ class Refinement:
         return costs
 
     def _jacobian(self) -> Array:
-        """Return the change of each error with the logarithm of each parameter, from central differences."""
+        """Return the sensitivities: derivatives of the errors by the parameters' logarithms.
+
+        They are computed as central differences.
+        """
         return (self._side(-1) + self._side(1)) / 2
 
     def _side(self, sign: int) -> Array:
-        """Return the change of each error with the logarithm of each parameter, on one side of its value."""
+        """Return the sensitivities from one-sided differences, for larger (1) or smaller (-1) parameters."""
         numpy = self._numpy
         points = []
         for column, step in enumerate(self._steps):
@@ -257,7 +264,7 @@ class Refinement:
         return numpy.array(columns).T
 
     def _weights(self, found: Figures) -> Array:
-        """Return the weights of figures. As in the cost, figures with large errors have less weight."""
+        """Return the weights of figures. Large errors have less weight, because their cost is linear."""
         numpy = self._numpy
         by_size = numpy.maximum(1, numpy.abs(self._in_order(found)) / LINEAR_FROM)
         return numpy.array([weight(figure) for figure in self._figures]) / by_size
@@ -276,11 +283,11 @@ class Refinement:
         return self._numpy.linalg.inv(self._information(jacobian, self._errors)[0])
 
     def _spreads(self, jacobian: Array) -> dict[str, float]:
-        """Return the standard error of the logarithm of each parameter, which is the largest of three.
+        """Return the standard error of the logarithm of each parameter: the largest of three estimates.
 
-        The first follows from the curvature, if errors are independent and equal. The second allows for
-        dependent errors within an experiment. The third is the change of the parameters between runs with
-        other seeds: the measurement differs from a run of the model as two such runs differ.
+        The first follows from the curvature of the cost, and assumes errors that are independent and equal.
+        The second permits errors within an experiment to be correlated. The third is how much the fitted
+        parameters change between runs with other seeds, because the measurement, too, is only one run.
         """
         numpy = self._numpy
         covariance = self._covariance(jacobian)
@@ -301,10 +308,11 @@ class Refinement:
         return {name: float(spread) for name, spread in zip(self.names, largest, strict=True)}
 
     def _weakest(self, noise: Array) -> Array:
-        """Return the sensitivities from which intervals may be computed.
+        """Return cautious sensitivities, from which intervals are computed.
 
-        The smaller of the sensitivities on both sides of a parameter counts. For example, if a link limits a
-        rate, a faster controller changes nothing. Changes within the noise between seeds count as no change.
+        For each parameter, the side (larger or smaller values) with the smaller sensitivities counts. For
+        example, if a link limits a rate, a faster controller changes nothing, although a slower one would.
+        Changes within the noise between seeds count as no change.
         """
         numpy = self._numpy
         limits = _NOISES * math.sqrt(2) * noise[:, None] / numpy.array(self._steps)
@@ -317,12 +325,12 @@ class Refinement:
         return self._numpy.linalg.cholesky(self._covariance(jacobian))
 
     def _linear_steps(self, steps: int, jacobian: Array, *, renew: bool = True) -> Array:
-        """Take damped least-squares steps as long as they are successful.
+        """Take damped least-squares steps as long as they lower the cost enough.
 
         Return the sensitivities at the end.
 
-        After an unsuccessful step, the sensitivities are measured again (if `renew`). Between measurements
-        they are only updated with the changes that steps made (Broyden).
+        After an unsuccessful step, the sensitivities are measured again if `renew` is true. Otherwise they
+        are only updated after each step, by Broyden's method.
         """
         numpy = self._numpy
         exact = False
@@ -347,9 +355,9 @@ class Refinement:
         return jacobian if exact or not renew else self._jacobian()
 
     def _jump(self, jacobian: Array, which: int) -> bool:
-        """Try other values of each parameter of `_TRIED`, with and without adjusting the other parameters.
+        """Try other values of each parameter in `_TRIED`, with and without adjusting all other parameters.
 
-        Return whether one of them lowered the cost enough.
+        Return whether a tried value lowered the cost enough.
         """
         had = self._cost
         for name in (name for name in _TRIED if name in self.names):
@@ -357,7 +365,7 @@ class Refinement:
             points = []
             for factor in _TRIED[name][which]:
                 point = self._x.copy()
-                # At least the smallest change that affects the device.
+                # The change is at least the smallest one that affects the device.
                 change = math.copysign(max(abs(math.log(factor)), self._least[column]), math.log(factor))
                 point[column] = math.log(BY_NAME[name].clip(math.exp(point[column] + change)))
                 points.append(point)
@@ -370,7 +378,7 @@ class Refinement:
         return self._cost < had * (1 - _GAIN)
 
     def _following(self, jacobian: Array, fixed: int, found: Figures) -> Array:
-        """Return the step of all parameters except `fixed` that best reduces the given errors."""
+        """Return the step that best reduces the given errors, for all parameters except `fixed`."""
         numpy = self._numpy
         free = [column for column in range(len(self.names)) if column != fixed]
         information, slope = self._information(jacobian, found)
@@ -379,9 +387,10 @@ class Refinement:
         return numpy.clip(step, -_PRIOR, _PRIOR)
 
     def _doubtful(self, jacobian: Array, names: Sequence[str]) -> frozenset[str]:
-        """Return the parameters that may differ by more than their interval without a worse fit.
+        """Return the parameters that can be changed by `_DOUBT` without a much worse fit.
 
-        Intervals from sensitivities assume linear effects. They hold only near the best fit.
+        Their intervals are narrower than this change. They are not reliable, because they were computed from
+        sensitivities, which hold only near the best fit.
         """
         doubtful = set()
         for name in names:
@@ -403,7 +412,7 @@ class Refinement:
     def _updated(self, jacobian: Array, step: Array, before: Figures) -> Array:
         """Return the sensitivities, updated by Broyden's method.
 
-        The updated sensitivities give the change of the errors that a step has caused.
+        According to the updated sensitivities, the step changes the errors exactly as it really did.
         """
         numpy = self._numpy
         change = [self._errors.get(figure, 0.0) - before.get(figure, 0.0) for figure in self._figures]
@@ -411,7 +420,7 @@ class Refinement:
         return jacobian + numpy.outer(surprise, step) / (step @ step)
 
     def _search(self, whitening: Array, generations: int, seed: int) -> None:
-        """Search around the point with CMA-ES. In every direction, one unit is one standard error."""
+        """Search around the current point with CMA-ES. A unit of its coordinates is one standard error."""
         origin = self._x.copy()
         options = {"seed": seed, "verbose": -9, "maxiter": generations, "verb_log": 0}
         strategy = needed("cma").CMAEvolutionStrategy([0.0] * len(self.names), 1.0, options)

@@ -26,8 +26,8 @@ class Results:
         requests: number of measured requests of each experiment.
         folder: directory of the results.
         planned: experiments that the manifest names.
-        seed: seed of the loads if flashtwin generated them; None with fio, which draws its own addresses.
-        uncertain: known errors of measurement, as fractions of the figures.
+        seed: seed of the loads if flashtwin generated them; None if fio did, which draws other addresses.
+        uncertain: by figure, the known error of its measurement as a fraction of its value.
     """
 
     figures: Figures
@@ -40,7 +40,7 @@ class Results:
 
     @property
     def in_order(self) -> bool:
-        """Whether the experiments ran one after the other on a drive, as with fio."""
+        """Whether the experiments ran one after the other on one drive, as fio runs them."""
         return self.seed is None
 
     def require_whole(self) -> None:
@@ -115,8 +115,8 @@ def read_results(folder: Path, rates_only: Container[str]) -> Results:
     """Return the results of all experiments in a folder.
 
     Args:
-        folder: directory with manifest.json, and for each experiment either NAME.json or NAME_clat.1.log and
-            NAME_bw.1.log from fio; or with tables of figures as CSV.
+        folder: directory with manifest.json and the figures: for each experiment either NAME.json, or
+            NAME_clat.1.log and NAME_bw.1.log, all from fio; or tables of figures as CSV.
         rates_only: experiments whose latencies are not figures.
 
     Raises:
@@ -145,7 +145,7 @@ def read_results(folder: Path, rates_only: Container[str]) -> Results:
         if match:
             logs.setdefault(match["experiment"], []).append(path)
     for experiment, paths in logs.items():
-        # If a job wrote logs and a summary, the summary counts: its percentiles include all requests.
+        # If a job wrote both logs and a summary, the summary is used: its percentiles include all requests.
         if not (folder / f"{experiment}.json").exists():
             values, requests = of_logs(paths)
             found.add(experiment, values, requests, paths[0])
@@ -184,8 +184,8 @@ class _Found:
             common = results.get("global options", {})
             options = {**common, **job.get("job options", {})}
             drive = str(options.get("filename", options.get("uri", "")))
-            # A job with a size of its own uses a part of the drive. Plans of flashtwin give bytes, others may
-            # give "1G".
+            # Only the size in the global section is that of the drive: a job with its own size uses a part.
+            # Plans of flashtwin give a size in bytes, others may give text such as "1G".
             size = str(common.get("size", ""))
             bytes_ = int(size) if size.isdecimal() else self._capacity_bytes
             requests = sum(int(job.get(kind, {}).get("total_ios", 0)) for kind in ("read", "write"))
@@ -221,7 +221,7 @@ class _Found:
 
 
 def _again(path: Path) -> str:
-    """Return the advice for a file of results that cannot be used."""
+    """Return advice on how to replace a file of results that cannot be used."""
     if path.name == MANIFEST:
         return (
             "write the plan again (flashtwin calibrate plan) or measure again (flashtwin calibrate measure)"

@@ -14,7 +14,7 @@ from ..errors import FlashtwinError
 from .parser import build
 from .streams import StdoutError, abandon_stdout, prepare
 
-#: Message of Python if the system permits no further thread.
+#: Message of the RuntimeError that Python raises if the system permits no further thread.
 _NO_THREAD = "can't start new thread"
 
 
@@ -36,12 +36,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             abandon_stdout()
         return _fail(str(e), 2)
     except KeyboardInterrupt:
-        # Work that cannot be stopped, such as reading a whole trace, continues in its thread. Its result is
-        # not used.
+        # Work that cannot be stopped, such as reading a whole trace, still runs in its thread. The command
+        # ends without its result.
         print("\nflashtwin: interrupted", file=sys.stderr, flush=True)
         os._exit(130)
     except BrokenPipeError:
-        # The program that read the output has ended, as `head` does.
+        # The program that reads this command's output has ended, as `head` does after its last line.
         abandon_stdout()
         return 141
     except MemoryError:

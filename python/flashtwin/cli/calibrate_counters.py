@@ -24,7 +24,7 @@ examples:
   flashtwin calibrate counters plan/results
   flashtwin calibrate counters --table wa_by_fill.csv --drive mp0 --capacity-gib 745.2
 
-No times are needed. Counters are those of nvme-cli, or of a published table.
+Counters are those that nvme-cli reads, or those of a published table. Response times are not needed.
 """,
         command=run_counters,
     )

@@ -23,7 +23,7 @@ from .options import add_set, overrides
 #: Defaults of the options.
 _STEPS = 12
 _EVALUATIONS = 200
-#: Options that have an effect only with RESULTS, or only with --table.
+#: Options that apply only to RESULTS, and options that apply only to --table.
 _OF_RESULTS = ("steps", "generations", "host")
 _OF_TABLE = ("device", "set", "drive", "rows", "evaluations", "repeats")
 
@@ -41,12 +41,13 @@ examples:
   flashtwin calibrate fit --table latency_under_load.csv --drive h0 --device fit-pe8110 \\
     --rows 'h0/latency/10;h0/latency/70;h0/latency/130' --repeats 2 -o mydrive.toml
 
-With RESULTS, closed-form estimates are followed by a joint refinement. An interrupted fit continues
-when it is started again.
+With RESULTS, parameters are first estimated in closed form and then refined together. An interrupted fit
+continues when it is started again.
 
 With --table, the times of --device are multiplied by factors until its response times and rates under
-the loads of the rows are those of the table. Its structure is not changed. All other rows of the drive
-are held out and compared at the end. Both need the extra packages: pip install 'flashtwin[calibrate]'.
+the loads of the rows are those of the table. The structure of the device is not changed. All other rows of
+the drive are held out and compared at the end. Both forms need the extra packages: pip install
+'flashtwin[calibrate]'.
 """,
         command=run_fit,
     )
@@ -123,7 +124,7 @@ are held out and compared at the end. Both need the extra packages: pip install 
 examples:
   flashtwin calibrate measure --device my.toml -o results
 
-The results are in the form of fio's, so that a fit can be tried without a drive.
+Results have the form of fio's, so that `calibrate fit` can be tried without a drive.
 """,
         command=run_measure,
     )
@@ -165,7 +166,7 @@ def run_fit(args: argparse.Namespace) -> int:
 
 
 def _fit_table(args: argparse.Namespace) -> int:
-    """Fit the times of a device to tables of measurements, and compare all rows of the drive."""
+    """Fit the times of a device to rows of tables of measurements. Then compare all rows of the drive."""
     from .._drives import check_device
     from .._drives.fit_times import TIMED_ROWS, fit_times
     from .._drives.page import write_html

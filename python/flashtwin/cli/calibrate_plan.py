@@ -16,7 +16,7 @@ from ..errors import FlashtwinError
 from .forms import Commands, new
 from .grammar import add_json
 
-#: Default of the largest error, in percent, with which a figure still passes.
+#: Default of --bound: the largest error in percent with which a figure passes.
 BOUND_PERCENT = 20.0
 
 
@@ -69,7 +69,8 @@ examples:
   flashtwin calibrate check mydrive.toml plan/results
   flashtwin calibrate check nvme-tlc plan/results --bound 10
 
-The device runs the experiments that have results. Exit code 1 if the error of a figure exceeds the bound.
+The device runs those experiments for which there are results. The exit code is 1 if the error of a figure
+exceeds the bound.
 """,
         command=run_check,
     )

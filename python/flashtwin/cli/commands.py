@@ -1,4 +1,4 @@
-"""The commands by group, in the order of the help. Each has a module and a description of its purpose."""
+"""The commands by group, in the order in which the help lists them: their modules and descriptions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class Command(NamedTuple):
 
     Attributes:
         module: module of this package that defines its grammar.
-        summary: its purpose, in one sentence.
+        summary: the purpose of the command, in one sentence.
     """
 
     module: str

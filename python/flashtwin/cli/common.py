@@ -22,7 +22,7 @@ def note(text: str) -> None:
 
 
 def run_arguments(args: argparse.Namespace, kind: type) -> dict[str, Any]:
-    """Read workload, device and the options of `kind`. Print the detected format of a trace."""
+    """Return the arguments of a run: workload, device and options. Print the detected format of a trace."""
     # Imported here, because help does not need it.
     from .._support.recording import start_of
     from ..workloads import generated, source
@@ -49,7 +49,7 @@ _LINE_PERIOD_S = 30.0
 
 
 class ProgressLines:
-    """Lines of progress, one every 30 s, for a standard error that is not a terminal."""
+    """Prints a line of progress every 30 s, if standard error is not a terminal."""
 
     def __init__(self) -> None:
         self._next_s = time.monotonic() + _LINE_PERIOD_S
@@ -62,7 +62,7 @@ class ProgressLines:
 
 
 class ProgressBar:
-    """Bars with rate and remaining time on a terminal.
+    """Progress bars on a terminal, with rate and remaining time.
 
     If standard error is not a terminal, the progress is printed as a line every 30 s.
     """
@@ -115,7 +115,7 @@ class ProgressBar:
         total = max(progress.total, progress.done) if progress.total else None
         if progress.finished:
             total = progress.done or 1
-            # If there are many pieces of work, only running ones are shown.
+            # If there are many pieces of work, finished ones are no longer shown.
             self._bars.update(bar, visible=len(self._ids) <= _BARS)
         speed = self._bars.tasks[bar].speed
         rate = f"{speed / 1e6:.2f} M/s" if speed else ""
@@ -131,12 +131,12 @@ class ProgressBar:
 
 
 def _named(progress: flashtwin.Progress) -> str:
-    """Return the label of a piece of work, with its phase."""
+    """Return the label of a piece of work, followed by its phase if it has one."""
     return f"{progress.label} ({progress.phase})" if progress.phase else progress.label
 
 
 def _line(progress: flashtwin.Progress, elapsed_s: float) -> str:
-    """Return the progress of a piece of work as text; without counts, the time since the work began."""
+    """Return the progress of a piece of work as text: counts or, if there are none, the elapsed time."""
     if not (progress.done or progress.total):
         return f"{_named(progress)}: running for {elapsed_s:.0f} s"
     share = ""

@@ -35,10 +35,10 @@ examples:
   flashtwin compare cachelib:soc=0.2,requests=1e6 --device nvme-fdp --placements none,handle,sepbit
   flashtwin compare trace.csv --device nvme-fdp --victims "greedy;greedy@noisy;mine.py:Patient" --threads 2
 
-The device is preconditioned once; each policy starts from a copy. With --placements or --victims, each run
-preconditions a device under its own rules, and the policy is that of the device unless --policies names
-others. Ratios are to the first run. More than 6 runs are ranked by mean response. A parameter given with
---set applies to the policies that have it.
+The device is preconditioned once, and each policy starts from a copy. With --placements or --victims, each
+run preconditions a device of its own under its rules; the policy is then that of the device, unless
+--policies names others. Ratios are to the first run. More than 6 runs are ranked by mean response time. A
+parameter given with --set applies to the policies that have it.
 """,
         command=command,
     )

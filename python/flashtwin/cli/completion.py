@@ -1,4 +1,4 @@
-"""Completion in the shell. The shell runs the command with the incomplete line (argcomplete's protocol)."""
+"""Completion in the shell. The shell passes the incomplete line to the command (argcomplete's protocol)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def complete(parser: argparse.ArgumentParser) -> None:
 
 
 def words_so_far() -> list[str]:
-    """Return the finished words of the line that is being completed, without the command itself."""
+    """Return the complete words of the line to be completed, without the name of the command."""
     line = os.environ.get("COMP_LINE", "")[: int(os.environ.get("COMP_POINT") or 0)]
     try:
         words = shlex.split(line)
@@ -60,12 +60,12 @@ def _device(prefix: str, **_: object) -> list[str]:
 
 
 def _list(prefix: str, **_: object) -> list[str]:
-    """Complete the last name of a comma-separated list. The names before the last comma are kept."""
+    """Complete the last name of a comma-separated list. All earlier names are kept."""
     before, comma, _last = prefix.rpartition(",")
     return [f"{before}{comma}{name}" for name in ("all", *policies())]
 
 
-#: Functions that complete an option or argument, by its name in the parsed arguments.
+#: Functions that complete the value of an option or argument, by its name in the parsed arguments.
 _NAMES: dict[str, Callable[..., list[str]]] = {
     "device": _device,
     "devices": _device,

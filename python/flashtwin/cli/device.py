@@ -49,7 +49,7 @@ examples:
   flashtwin device check fit-pe8110 --against latency_under_load.csv --rows '*/latency/50'
   flashtwin device check fit-pe8110 --against latency_under_load.csv --report errors.html
 
---against runs the loads of tables of measurements on a device and compares the figures (docs/drives.md).
+--against runs the loads of a table of measurements on the device, and compares the figures (docs/drives.md).
 """,
         command=check,
     )
@@ -150,7 +150,7 @@ def show(args: argparse.Namespace) -> int:
 
 
 def check(args: argparse.Namespace) -> int:
-    """Check device files until one is wrong. Measure devices that have published figures."""
+    """Check device files, up to the first wrong one. Measure devices that have published figures."""
     if args.against:
         return _check_against(args)
     from .._support.measurement import measure

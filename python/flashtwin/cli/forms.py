@@ -24,8 +24,8 @@ class Parser(argparse.ArgumentParser):
     ) -> argparse.Namespace:
         """Parse arguments.
 
-        An unknown option is reported as an error of the given command. The error contains the most similar
-        option.
+        An unknown option is reported by the parser of the command, not by that of the program. The error
+        contains the most similar option.
         """
         given = sys.argv[1:] if args is None else args
         found, unknown = self.parse_known_args(given, namespace)
@@ -53,7 +53,7 @@ class Parser(argparse.ArgumentParser):
         return command
 
     def _elsewhere(self, word: str) -> list[str]:
-        """Return a sentence with the commands that have an option that this command does not have."""
+        """Return a sentence that names other commands with an option that this command lacks."""
         build = self.get_default("build")
         flag = word.partition("=")[0]
         if build is None or not flag.startswith("--"):
@@ -63,7 +63,7 @@ class Parser(argparse.ArgumentParser):
         return [f"{' and '.join(having)} {'takes' if len(having) == 1 else 'take'} {flag}"] if having else []
 
     def _nearest(self, word: str, likeness: float) -> list[str]:
-        """Return the option that is most similar to a word; empty if none is similar enough."""
+        """Return a list with the option that is most similar to a word, or an empty list."""
         return get_close_matches(word.partition("=")[0], self._option_string_actions, 1, likeness)
 
 
@@ -83,7 +83,7 @@ def form(what: str, examples: str) -> dict[str, Any]:
 def new(
     commands: Commands, name: str, what: str, examples: str = "", command: Command | None = None
 ) -> Parser:
-    """Add a command. The first sentence of `what` is its line in the list of commands."""
+    """Add a command. The first sentence of its description `what` is shown in the list of commands."""
     line = re.split(r"\.(?:\s|$)", what, maxsplit=1)[0]
     p = commands.add_parser(name, help=line, **form(what, examples))
     if command is not None:
@@ -94,6 +94,6 @@ def new(
 def family(
     commands: Commands, name: str, what: str, examples: str = "", metavar: str = "COMMAND"
 ) -> Commands:
-    """Add a command that has subcommands, and return their list."""
+    """Add a command that has subcommands. Return the object to which the subcommands are added."""
     p = new(commands, name, what, examples)
     return p.add_subparsers(metavar=metavar, required=True, parser_class=Parser)

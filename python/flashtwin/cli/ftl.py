@@ -40,8 +40,9 @@ examples:
   flashtwin ftl trace fast --set rw_log_blocks=2 "0 1 2 3 4 9 13"
   flashtwin ftl trace dftl --set cmt_entries=2 --set entries_per_translation_page=4 "R0 1 R4 2 F"
 
-7 writes page 7, 4x3 writes pages 4 to 6, R7 reads, T7 trims, F writes map entries that are newer in memory.
-Initially every page is written in its place, uncounted. A copy is a read and a program; - is a stale page.
+7 writes page 7, 4x3 writes pages 4 to 6, R7 reads page 7, T7 trims it, and F writes the changed map entries
+to flash. At first, all pages are written in order; these writes are not counted. A copy is a read and a
+program. In a state, - is a stale page.
 """,
         command=trace,
     )
@@ -87,7 +88,7 @@ def show(args: argparse.Namespace) -> int:
 
 
 def trace(args: argparse.Namespace) -> int:
-    """Apply a string of accesses to a translation layer."""
+    """Apply a string of accesses to a flash translation layer."""
     steps = trace_ftl(
         args.ftl,
         args.accesses,

@@ -1,6 +1,6 @@
 """Parts of the grammar that several commands share.
 
-Help texts teach by examples. The library, not the grammar, checks the values.
+Help texts explain by examples. Values of options are checked by the library, not by the grammar.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def add_trace_options(p: argparse.ArgumentParser) -> None:
 def add_device(p: argparse.ArgumentParser, *, of_recordings: bool = False) -> argparse._ActionsContainer:
     """Add `--device` in a group, and return the group.
 
-    With `of_recordings` there is no default device, because a recording determines its own device.
+    If `of_recordings` is true, there is no default device, because a recording determines the device.
     """
     g = p.add_argument_group("device")
     own = "; of a recording, its own with its state" if of_recordings else ""

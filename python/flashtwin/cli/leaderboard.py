@@ -32,9 +32,9 @@ examples:
   flashtwin leaderboard --policies cflru,cflru:window=64,gcar-cflru -o windows
   flashtwin leaderboard --full --dask tcp://head:8786
 
-Each situation is a sweep: finished cells are kept at once, and the same command continues. The directory
-receives leaderboard.json, leaderboard.md and leaderboard.html, whose rows have the command that runs
-them again. Exit code 1 if cells failed.
+Each situation is a sweep. Finished cells are saved at once, and the same command continues an interrupted
+leaderboard. The directory receives leaderboard.json, leaderboard.md and leaderboard.html; each row of the
+page has the command that repeats it. The exit code is 1 if cells failed.
 """,
         command=command,
     )
@@ -64,7 +64,7 @@ them again. Exit code 1 if cells failed.
 
 
 def command(args: argparse.Namespace) -> int:
-    """Run the leaderboard, or its remaining part after an earlier call."""
+    """Run the leaderboard, or the cells that an earlier call has not finished."""
     directory = Path(args.output)
     matrices = list(definition().matrices)
     with ExitStack() as bars:

@@ -29,9 +29,9 @@ examples:
   flashtwin lifetime trace.csv.gz --device qlc --repeat 20 --repeat-shift 1G
   flashtwin lifetime --workload zipf:theta=0.9,write=1,requests=1e6 --device sata-tlc
 
-The workload is repeated until the write amplification of its passes is level, for 1 to 10 drive writes.
-Over-provisioning is in percent of the exported capacity, as in data sheets. The rated erases are those of
-the device (wear.rated_erases).
+The workload is repeated until write amplification no longer changes from pass to pass, for at least 1 and at
+most 10 drive writes. Over-provisioning is in percent of the exported capacity, as in data sheets. The rated
+erases are those of the device (wear.rated_erases).
 """,
         command=command,
     )

@@ -26,7 +26,7 @@ def page(parser: argparse.ArgumentParser) -> str:
 
 
 def _commands(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    """Return the commands that have no subcommands, each only once."""
+    """Return the commands without subcommands. A command with aliases is returned once."""
     inner = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
     if not inner:
         yield parser

@@ -12,7 +12,7 @@ import flashtwin
 from ..errors import FlashtwinError
 from ..options import Option, RunOptions, is_whole_number, options_of
 
-#: A span of time, such as 10s: the number and the unit.
+#: A span of time, such as 10s: a number and a unit.
 TIME = r"(\d+(?:\.\d*)?|\.\d+)(s|ms|us)"
 #: A member and an instant, as in 3@10s.
 _FAULT = re.compile(rf"(\d+)@{TIME}")
@@ -20,7 +20,7 @@ _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
 
 
 def add(p: argparse.ArgumentParser, kind: type, groups: Mapping[str, argparse._ActionsContainer]) -> None:
-    """Add the options of `kind` under their headings. `groups` are the headings that already exist."""
+    """Add the options of `kind` under their headings. `groups` has the headings that already exist."""
     containers = dict(groups)
     for name, option in options_of(kind).items():
         form = _FORMS.get(name)
@@ -47,7 +47,7 @@ def add_one(p: argparse._ActionsContainer, name: str) -> None:
 
 
 def read(args: argparse.Namespace, kind: type) -> dict[str, Any]:
-    """Return the options of `kind` that the command line contains."""
+    """Return the values of the options of `kind` from the parsed command line."""
     found = {}
     for name, option in options_of(kind).items():
         if name in _FORMS:
@@ -63,7 +63,7 @@ def flag_of(name: str) -> str:
 
 
 def forms() -> dict[str, str]:
-    """Return the flags of every option of `run` that has flags, for the documentation."""
+    """Return the command-line flags of the options of `run`, for the documentation."""
     written = {}
     for name, option in options_of(RunOptions).items():
         if name in _FORMS:
@@ -102,7 +102,7 @@ def overrides(args: argparse.Namespace) -> dict[str, str]:
 
 
 def pairs(option: str, form: str, settings: Sequence[str]) -> dict[str, str]:
-    """Read the values of an option that may be repeated. Each key may be given only once."""
+    """Read the KEY=VALUE arguments of an option that may be repeated. A key may be given only once."""
     found: dict[str, str] = {}
     for setting in settings:
         key, equals, value = (part.strip() for part in setting.partition("="))
@@ -124,7 +124,7 @@ def _add_pacing(p: argparse._ActionsContainer) -> None:
 
 
 def _pacing(args: argparse.Namespace) -> flashtwin.Pacing | None:
-    """Read the pacing. None means the pacing of the workload."""
+    """Read the pacing of the requests. None stands for the default pacing of the workload."""
     if args.as_fast_as_possible:
         return flashtwin.AS_FAST_AS_POSSIBLE
     if args.queue_depth is not None:
@@ -167,7 +167,7 @@ def seconds(number: str, unit: str) -> float:
 
 
 def trace_options(args: argparse.Namespace) -> flashtwin.TraceOptions:
-    """Read the options of the trace readers, which belong to the trace."""
+    """Read the options that determine how a trace is read."""
     given = vars(args)
     names = flashtwin.TraceOptions.__dataclass_fields__
     return flashtwin.TraceOptions(**{name: given.get(name) for name in names})

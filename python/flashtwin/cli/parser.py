@@ -28,7 +28,7 @@ missing, 2 wrong input, 130 Ctrl-C.
 
 
 def build(arguments: Sequence[str] | None = None) -> Parser:
-    """Build the parser with the command with which `arguments` begin.
+    """Build the parser for the command that `arguments` begin with.
 
     If the arguments name no command, the parser has only the names of all commands. If `arguments` is None,
     it has all commands. Only the modules of one command are imported, because importing the whole package

@@ -57,9 +57,10 @@ examples:
   flashtwin placement trace --set units=8 --set handles=ii,ii --set low=2 "W 0 4 0; W 4 4 1; W 0 2 0; S; L"
   flashtwin placement trace --set units=6 "W 0 2 0; U 0; S"
 
-W LPN PAGES ID writes (- for no id), T LPN PAGES trims, U ID... closes the units of these ids early, S is
-status, L the totals in pages, E the events of the host, P a power loss. A state lists units in the order of
-their opening, as owner:unit[pages]; - is a page that is not live, . one not written, * an open unit.
+Operations: W LPN PAGES ID writes with a placement id (- for no id), T LPN PAGES trims, U ID... closes the
+units of these ids early. S shows the status, L the totals in pages, E the events of the host. P is a power
+loss. A state lists the units in the order of their opening, as owner:unit[pages]. There, - is a page that is
+not live, . is a page that is not written, and * marks an open unit.
 """,
         command=trace,
     )
@@ -79,8 +80,8 @@ examples:
   flashtwin placement waf warp-3stream --device warp-a2 --scale 64 --victims greedy,greedy@noisy
   flashtwin placement waf zipf:theta=0.9,write=1 --device warp-a2 --scale 64 --schemes none,gc,sepbit
 
-A rule is named with its scope behind @. Parameters follow a colon: greedy@noisy:quota=optimal. A class of
-your own is FILE.py:CLASS. Sizes come from the device, where a unit is a block of every die, or from
+A victim rule may have a scope after @, and parameters after a colon: greedy@noisy:quota=optimal. A class of
+your own is FILE.py:CLASS. Sizes come from the device, on which a unit is one block of every die, or from
 {", ".join(DEVICES)}; --scale divides the pages of a unit and the logical pages.
 """,
         command=waf,
@@ -130,8 +131,8 @@ examples:
   flashtwin placement theory --fill 0.875
   flashtwin placement theory --fill 0.8 --split 20/80
 
---fill is the share of the units in use that hold live pages. --split 20/80: a class with 20 % of the pages
-has 80 % of the writes; the other class has the rest.
+--fill is the share of the pages in used units that is live. With --split 20/80, a class with 20 % of the
+pages receives 80 % of the writes, and a second class has all other pages and writes.
 """,
         command=theory,
     )

@@ -166,7 +166,7 @@ def _of_sweep(args: argparse.Namespace) -> int:
 
 
 def _write(args: argparse.Namespace, draw: Callable[[], Figure]) -> int:
-    # An unknown type of file is rejected before the work begins.
+    # A file name with an unknown type is rejected before the work begins.
     kind_of(Path(args.output))
     plot.save(draw(), args.output)
     print(args.output)

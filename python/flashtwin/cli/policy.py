@@ -52,9 +52,10 @@ examples:
   flashtwin policy trace gcar-lru --capacity 4 --chips 2 "W1 W2 R3 W4 gc+1 W6 R8"
   flashtwin policy trace mine.py:Mine --capacity 4 "W1 R2 W3"     # a class of your own
 
-W1 writes page 1, R2 reads page 2, W4x3 writes pages 4 to 6 in one request, trim1 trims page 1; chip 0
-begins (gc+0) and ends (gc-0) collecting, will be done in 500 us (drain0=500), is idle (idle0); t+100
-lets 100 ms pass. Pages are striped over the chips. 7d is page 7, dirty; 7c clean; most recent first.
+W1 writes page 1, R2 reads page 2, W4x3 writes pages 4 to 6 in one request, trim1 trims page 1. gc+0 begins
+and gc-0 ends a garbage collection on chip 0, drain0=500 gives chip 0 pending work of 500 us, idle0 makes it
+idle, and t+100 lets 100 ms pass. Pages are striped over the chips. In a state, 7d is page 7, dirty, and 7c is
+page 7, clean; the most recent page is first.
 """,
         command=trace,
     )
@@ -92,7 +93,7 @@ examples:
   flashtwin policy hits trace.csv.gz --policies all --capacity 4MiB --figure out.png
   flashtwin policy hits trace.csv.gz --policies arc,mine.py:Mine --capacity 4MiB
 
-min is Belady's optimum, the upper bound of hits, computed with knowledge of the future.
+min is Belady's optimum: the largest possible number of hits, computed with knowledge of all future accesses.
 """,
         command=hits,
     )
@@ -142,12 +143,12 @@ examples:
   flashtwin policy curve trace.csv.gz --policies lru,arc,s3-fifo,min --sizes 12 --figure out.png
   flashtwin policy curve trace.csv.gz --policies lru,arc --sizes 1MiB,8MiB,64MiB --sample 0.01
 
-LRU is exact at every size after one pass, since a buffer of C pages holds the C pages accessed last. Other
-policies run at each size, several at a time.
+LRU is exact at all sizes after one pass, because a buffer of C pages holds the C pages accessed last. Other
+policies run once per size, several runs at a time.
 
---sample 0.01 follows one page in a hundred, chosen by hash: LRU by SHARDS, other policies in a buffer of a
-hundredth of the size (miniature simulation). The column +- is the error of the estimate. If the pages in the
-sample are few (below some thousands), the error is large: raise the rate.
+--sample 0.01 follows one page in a hundred, chosen by hash. LRU is then estimated by SHARDS, and other
+policies run in a buffer of a hundredth of the size (miniature simulation). The column +- is the error of the
+estimate. If the sample has fewer than some thousand pages, the error is large: give a larger share.
 
 Columns: hit ratio; hit ratio of writes; pages written back (dirty evictions), also per page written: what
 the buffer does not absorb; mean number of pages that an eviction writes back together.
@@ -182,7 +183,7 @@ the buffer does not absorb; mean number of pages that an eviction writes back to
     g.add_argument("--figure", metavar="FILE", help="figure of the curves: .png, .pdf or .svg")
 
 
-#: Situations in which the policies of a family are useful, by the name of the family.
+#: For each family of policies, the situations in which its policies are useful.
 _SITUATIONS = {
     "Recency and clean pages": "reads and writes share the buffer, and a clean page costs no write",
     "Blocks of pages": "a block mapping, or writes of runs of pages",
@@ -231,7 +232,7 @@ def trace(args: argparse.Namespace) -> int:
 
 
 def _arguments(args: argparse.Namespace, name: str) -> dict[str, Any]:
-    """Return the arguments that `hits` and `curve` share. Prints the format in which a trace is read."""
+    """Return the arguments that `hits` and `curve` have in common. Print the detected format of a trace."""
     from .._policies import split_names
     from ..workloads import generated, source
 
@@ -261,7 +262,7 @@ def _arguments(args: argparse.Namespace, name: str) -> dict[str, Any]:
 
 
 def curve(args: argparse.Namespace) -> int:
-    """Compute hit ratios and write-backs by the size of the buffer."""
+    """Compute hit ratios and write-backs as functions of the buffer's size."""
     arguments = _arguments(args, "curve")
     sizes = _sizes(args.sizes, args.page_bytes)
     if sizes == "all" and not (args.json or args.csv or args.figure):
@@ -335,7 +336,7 @@ def _sizes(text: str, page_bytes: int) -> int | list[int | str] | Literal["all"]
 
 
 def _capacities(flag: str, text: str, page_bytes: int) -> list[int | str]:
-    """Read a list of sizes such as 1MiB,32MiB, in pages; shares such as 10% remain as they are."""
+    """Read a list of sizes such as 1MiB,32MiB, and convert it to pages. Shares such as 10% are kept."""
     capacities: list[int | str] = []
     for part in (piece.strip() for piece in text.split(",")):
         if words.read_percent(part):

@@ -61,7 +61,7 @@ rounds. In the standard, a round takes a minute per access; times are virtual.
 
 def command(args: argparse.Namespace) -> int:
     """Run the tests and write their report."""
-    # Figures are written last. If the package for them is missing, this is reported first.
+    # Plots are written at the end, but a missing package for them is reported at the start.
     require()
     span = re.fullmatch(TIME, args.round.replace(" ", ""))
     if span is None:

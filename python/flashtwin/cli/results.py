@@ -85,7 +85,7 @@ def query(args: argparse.Namespace) -> int:
     require_duckdb()
     found = open_results(args.directory)
     table = found.query(args.sql)
-    # Columns at the left of a query's result that are axes identify its rows.
+    # Columns on the left of a query's result identify its rows if they are axes of the sweep.
     axes = {*found.axes, "figure"}
     keys = next((i for i, name in enumerate(table.column_names) if name not in axes), table.num_columns)
     _print(table, args, max(1, keys))

@@ -141,7 +141,7 @@ def command(args: argparse.Namespace) -> int:
 
 
 def _wall(result: flashtwin.Result) -> str:
-    """Return the real time of each part of the simulation."""
+    """Return the wall-clock time that each part of the simulation took."""
     took = result.wall_s
     text = f"preconditioning {took['precondition']:.1f} s, "
     if took["warmup"] >= 0.05:
@@ -182,7 +182,7 @@ def _write_placement_log(result: flashtwin.Result, path: Path) -> None:
     write_text(path, json.dumps(placement["logs"], indent=2) + "\n", "the log pages")
 
 
-#: Endings of file names that mean a table. Other endings mean a figure.
+#: Suffixes of file names with which a table is written. With other suffixes, a figure is drawn.
 _TABLES = (".csv", ".parquet")
 
 
@@ -195,7 +195,7 @@ def _write_timeline(result: flashtwin.Result, path: Path) -> None:
         result.gc_figure(path)
 
 
-#: A start and a length, such as 10s+50ms, or only a length.
+#: A window of time: start and length, such as 10s+50ms, or only a length.
 _WINDOW = re.compile(rf"(?:{TIME}\+)?{TIME}")
 
 

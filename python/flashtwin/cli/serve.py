@@ -19,8 +19,8 @@ from .forms import Commands, new
 from .grammar import add_options
 from .options import add_one, read
 
-#: Number of open files of an idle server and of each connection, and the number of possible connections below
-#: which a warning is printed.
+#: Number of files that an idle server has open, and number of files per connection. If the limit of open
+#: files permits fewer than `_FEW` connections, a warning is printed.
 _OWN_FILES, _FILES, _FEW = 32, 3, 300
 
 
@@ -127,7 +127,7 @@ def command(args: argparse.Namespace) -> int:
 class _Signals:
     """Signal handler.
 
-    The first signal stops the server or its start. Later signals end the wait for requests in flight.
+    The first signal stops the server, also while it starts. Later ones stop waiting for requests in flight.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,8 @@
-"""Standard streams of the command line: open, with errors that name them, without control characters.
+"""Standard streams of a command. They are always open, name themselves in errors, and escape controls.
 
 Names of files and policies may contain characters that control a terminal. Such characters are written as
-escapes. Only rich receives `unescaped` streams; its texts are escaped before.
+escapes. Only the package rich writes to `unescaped` streams, because it writes control sequences. Texts that
+it prints are escaped beforehand.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ _STDOUT, _STDERR = 1, 2
 
 
 class StdoutError(Exception):
-    """Standard output cannot be written. Errors of other files of a command are not of this kind."""
+    """An error of standard output. Errors of other files that a command writes have other types."""
 
 
 class _Stdout(io.FileIO):
-    """File descriptor 1, whose errors name standard output."""
+    """File descriptor 1. Its errors name standard output."""
 
     def write(self, data: object) -> int:
         try:
@@ -67,7 +68,8 @@ def prepare() -> None:
         StdoutError: standard output is closed.
     """
     null = os.open(os.devnull, os.O_RDWR)
-    # Occupies the numbers of closed streams, so that no file of the command receives one of them.
+    # Open /dev/null under the numbers of closed standard streams, so that no file of the command receives one
+    # of them.
     while null <= _STDERR:
         null = os.dup(null)
     os.close(null)
@@ -88,6 +90,6 @@ def _escaping(stream: Any, raw: io.FileIO) -> io.TextIOWrapper:  # noqa: ANN401 
 
 
 def abandon_stdout() -> None:
-    """Prevent the interpreter from writing the remaining output at its exit, which would fail again."""
+    """Discard the remaining output, because the interpreter would fail again to write it at its exit."""
     if sys.stdout is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), _STDOUT)

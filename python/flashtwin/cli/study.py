@@ -72,8 +72,9 @@ examples:
   flashtwin study run headlines --matrix ecr,cbm
   flashtwin study run ecr --claim ECR-F13
 
-Each matrix is a sweep: finished cells are kept at once, and the same command continues. The directory
-receives study.json, study.md, study.html and a figure. Exit code 1 if cells failed.
+Each matrix of a study is a sweep. Finished cells are saved at once, and the same command continues an
+interrupted study. The directory receives study.json, study.md, study.html and a figure. The exit code is 1 if
+cells failed.
 """,
         command=run,
     )
@@ -102,7 +103,7 @@ receives study.json, study.md, study.html and a figure. Exit code 1 if cells fai
 
 
 def list_all(args: argparse.Namespace) -> int:
-    """List the studies with the verdicts of their shipped outcomes."""
+    """List the studies that come with flashtwin, with the verdicts of their published outcomes."""
     outcomes = [study.outcome(name) for name in study.names()]
     if args.markdown:
         print(overview(outcomes), end="")

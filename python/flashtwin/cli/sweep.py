@@ -31,10 +31,10 @@ examples:
   flashtwin sweep experiment.toml -o results --threads 8
   flashtwin sweep experiment.toml --dask tcp://head:8786
 
-An experiment is a TOML file: devices, policies, workloads, [parameters] and seeds, each a list
-(docs/sweeps.md). Finished cells are kept at once: after Ctrl-C, a crash or a full disk the same
-command continues. The dataset has the same bytes however the cells were run. Exit code 1 if cells
-failed.
+An experiment is a TOML file with lists of devices, policies, workloads, [parameters] and seeds
+(docs/sweeps.md). Each combination is a cell. Finished cells are saved at once: after Ctrl-C, a crash or a
+full disk, the same command continues. The dataset does not depend on how the cells were run. The exit code is
+1 if cells failed.
 """,
         command=command,
     )
@@ -75,7 +75,7 @@ def command(args: argparse.Namespace) -> int:
 
 
 class SweepBar:
-    """Finished cells, rate and remaining time on a terminal.
+    """A progress bar on a terminal: finished cells, rate and remaining time.
 
     If standard error is not a terminal, the progress is printed as a line every 30 s.
     """

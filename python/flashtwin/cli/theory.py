@@ -24,9 +24,10 @@ examples:
   flashtwin theory --device demo --load uniform:rate=2000 --set buffer.capacity=1MiB
   flashtwin theory --device demo --load uniform:write=1 --fill 0.9
 
-Prints write amplification by victim rule, hit ratios of the buffer, a bound of the response time of reads,
-and the lifetime; for each form what it assumes, and for each that does not apply the reason. A run prints
-measured values beside the forms that hold for it: docs/theory.md.
+Prints closed forms of write amplification by victim rule, of the buffer's hit ratios, of the lifetime, and a
+bound of the response time of reads. Each form that applies is printed with its assumptions, each other one
+with the reason why it does not apply. `flashtwin run` prints measured values beside the forms that apply to
+the run (docs/theory.md).
 """,
         command=command,
     )
@@ -43,7 +44,7 @@ measured values beside the forms that hold for it: docs/theory.md.
 
 
 def command(args: argparse.Namespace) -> int:
-    """Compute closed forms of a device under a load."""
+    """Print the closed forms of write amplification, hit ratio, response time and lifetime."""
     found = theory(args.load, args.device, set=overrides(args), fill=args.fill)
     print(found.to_json() if args.json else repr(found))
     return 0

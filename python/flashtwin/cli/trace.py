@@ -56,7 +56,7 @@ examples:
 
 
 def info(args: argparse.Namespace) -> int:
-    """Print the summary of a trace, optionally beside a generated load."""
+    """Print the summary of a trace and, with --against, that of a generated load beside it."""
     if args.against is not None:
         from .._support.stand_in import against
 

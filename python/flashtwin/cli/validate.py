@@ -25,8 +25,8 @@ def add(commands: Commands) -> None:
 example:
   flashtwin validate cases/
 
-A case is NAME.json with NAME.trace.csv and NAME.events.txt, or with NAME.responses.csv; plain or .zst.
-Exit code 1 if a case does not meet its measure.
+A case is NAME.json with NAME.trace.csv and NAME.events.txt, or with NAME.responses.csv. Files may be
+compressed (.zst). The exit code is 1 if a case is not within its tolerance.
 """,
         command=command,
     )

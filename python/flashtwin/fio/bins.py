@@ -1,4 +1,4 @@
-"""fio's histogram of latencies (FIO_IO_U_PLAT_* of its stat.h): 64 bins per octave, in nanoseconds.
+"""fio's histogram of latencies in ns, with 64 bins per octave (FIO_IO_U_PLAT_* in fio's stat.h).
 
 Histograms of flashtwin have 1024 buckets per octave, and 2048 exact buckets at their start. Each bucket lies
 within one of fio's bins, so the counts equal fio's.
@@ -28,7 +28,7 @@ def index_of(ns: int) -> int:
 
 
 def middle_of(index: int) -> int:
-    """Return the latency that represents a bin, its middle."""
+    """Return the middle of a bin, which represents all latencies in it."""
     if index < 2 * _PER_OCTAVE:
         return index
     bits = (index >> _BITS) - 1
@@ -36,7 +36,7 @@ def middle_of(index: int) -> int:
 
 
 def bins_of(histogram: Histogram) -> dict[int, int]:
-    """Return the number of latencies by the middle of their bin, in ascending order."""
+    """Return the number of latencies in each bin, by the middle of the bin, in ascending order."""
     counts: dict[int, int] = {}
     for ns, count in histogram:
         middle = middle_of(index_of(ns))
@@ -45,7 +45,7 @@ def bins_of(histogram: Histogram) -> dict[int, int]:
 
 
 def percentiles_of(bins: dict[int, int]) -> list[tuple[float, int]]:
-    """Return percentiles as fio computes them: each is the first bin at whose end its share is reached."""
+    """Return percentiles as fio does: the first bin up to whose end that percentage of latencies lies."""
     total = sum(bins.values())
     wanted = iter(PERCENTILES)
     found: list[tuple[float, int]] = []
@@ -70,9 +70,10 @@ _LIMITS = (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)
 
 
 def distribution_of(histogram: Histogram) -> dict[str, dict[str, float]]:
-    """Return the percentage of latencies between each limit and the previous one, by unit.
+    """Return, by unit and limit, the percentage of latencies between this limit and the previous one.
 
-    A bucket that contains a limit counts as above the limit. Therefore limits are exact to 0.1 %.
+    If a bucket contains a limit, all its latencies count as above the limit. Therefore limits are exact to
+    0.1 %.
     """
     total = sum(count for _, count in histogram) or 1
     shares = {unit: {str(limit): 0.0 for limit in _LIMITS} for unit in ("ns", "us", "ms")}

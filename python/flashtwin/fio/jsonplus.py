@@ -20,7 +20,7 @@ _SAMPLES = ("min", "max", "agg", "mean", "dev"), ("min", "max", "mean", "stddev"
 
 
 def to_json_plus(record: Record) -> str:
-    """Return a run as fio's `json+`. docs/fio.md describes its fields, and lists the absent ones."""
+    """Return a run in fio's `json+` format. docs/fio.md describes the fields, and lists missing ones."""
     return (
         json.dumps(
             {
@@ -66,7 +66,7 @@ def runtime_ms(summary: dict[str, Any]) -> int:
 
 
 def options_of(summary: dict[str, Any]) -> dict[str, str]:
-    """Return the options of a job, as far as they follow from the run."""
+    """Return those options of a fio job that follow from the run."""
     workload = str(summary["workload"])
     options = {"name": workload, "ioengine": "flashtwin", "filename": summary["device"]}
     generated = re.match(r"generated ([a-z-]+):(\S*)", workload)
@@ -119,7 +119,7 @@ def _direction(summary: dict[str, Any], kind: str, counted: str, histogram: Hist
 
 
 def _times(latency: dict[str, Any], histogram: Histogram) -> dict[str, Any]:
-    """Return fio's latency figures in ns. The shortest latency is known only if there is a histogram."""
+    """Return fio's latency figures in ns. Without a histogram, the shortest latency is not known."""
     if not latency["requests"]:
         return dict(_NO_TIMES)
     times = {

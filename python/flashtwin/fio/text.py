@@ -17,7 +17,7 @@ _UNITS = (("nsec", 1), ("usec", 1000), ("msec", 1_000_000))
 
 
 def number(value: float, *, digits: int = 4, base: int = 1000) -> str:
-    """Format a number as fio does: in full if it is short, else in thousands (or 1024s) with a prefix."""
+    """Format a number as fio does: in full if it is short, otherwise with a prefix such as k or Ki."""
     whole, rest, prefix = int(value), None, 0
     while len(str(whole)) > digits and prefix < len(_PREFIXES) - 1:
         rest = whole % base
@@ -31,7 +31,7 @@ def number(value: float, *, digits: int = 4, base: int = 1000) -> str:
     if places <= 1:
         return f"{whole + (rest * 2 >= base)}{name}"
     fraction = f"{rest / base:.{places - 1}f}"
-    # If the decimal part rounds up to one, it is added to the whole part.
+    # If the decimals are rounded up to 1, the whole part is increased by 1.
     return f"{whole + int(fraction[0])}{fraction[1:]}{name}"
 
 
@@ -106,7 +106,7 @@ def _direction(name: str, direction: dict[str, Any]) -> Iterator[str]:
 
 
 def _unit(least: float, most: float, deviation: float | None) -> tuple[str, int]:
-    """Return the unit that fio would choose: the longest one in which small values are still visible."""
+    """Return the unit that fio would choose: the largest one in which small values are still visible."""
     chosen = _UNITS[0]
     for longer in _UNITS[1:]:
         of = chosen[1]

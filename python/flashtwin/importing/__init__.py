@@ -28,7 +28,8 @@ def import_file(path: str | os.PathLike[str], ssd: str | os.PathLike[str] | None
 
     Args:
         path: the file.
-        ssd: for loads of MQSim, its `ssdconfig.xml`. The commands then start from the initial state in it.
+        ssd: for loads of MQSim, the `ssdconfig.xml` of the device. The commands then start from its initial
+            state.
 
     Raises:
         DeviceError: the file is wrong; the message gives file, line and the remedy.
@@ -61,7 +62,7 @@ def _read(path: Path) -> str:
 
 
 def _checked(draft: Draft, origin: str) -> Imported:
-    """Return the draft as a device file, after checking that the model supports the device."""
+    """Return the draft as a device file. Raise an error if the model does not support the device."""
     imported = draft.finish()
     try:
         _core.Spec.parse(imported.text, "the imported device", [])

@@ -11,7 +11,8 @@ from .parv import Block, Value
 
 TYPE = "ssdmodel_ssd"
 
-#: Function that reads a value and returns it as TOML. The second argument is the position of the value.
+#: Function that converts the text of a value to TOML. The second argument is the position of the value in the
+#: file.
 Reader = Callable[[str, str], str]
 
 
@@ -41,7 +42,8 @@ def _one_of(words: dict[int, str], others: str = "") -> Reader:
 _FLAG = _one_of({0: "false", 1: "true"})
 _MS_TO_US, _MS_TO_NS = _scaled(1000), _scaled(1_000_000)
 
-#: Parameter, key, and function that reads the value. All of them are required, as in DiskSim.
+#: Parameters of the device, each with its key in a device file and the function that converts the value. All
+#: of these parameters are required, as in DiskSim.
 _KEYS: list[tuple[str, str, Reader]] = [
     ("Flash chip elements", "geometry.chips", _count),
     ("Planes per package", "geometry.planes_per_chip", _count),
@@ -80,7 +82,7 @@ _FIXED = {
     "Never disconnect": (1, "the device is held from the transfer to the end of a request only with 1"),
 }
 
-#: Parameters of the data path, by the type of their block. Only the slowest one matters.
+#: Parameters with transfer times of the data path, by type of block. Only the slowest one matters.
 _BUS = {
     TYPE: ("Bulk sector transfer time",),
     "disksim_bus": ("Read block transfer time", "Write block transfer time"),
@@ -144,7 +146,7 @@ def _require(ssd: Block, origin: str) -> None:
 
 
 def _set_bus(draft: Draft, blocks: list[Block], ssd: Block, origin: str) -> None:
-    """Set the time in which the host side transfers a sector: that of the slowest part of the data path."""
+    """Set the transfer time of a sector between host and device: that of the slowest part of the path."""
     slowest, source = Decimal(0), "no bus in the file"
     for block in blocks:
         for name in _BUS.get(block.type, ()):
@@ -199,7 +201,8 @@ def _leave_out(draft: Draft, ssd: Block, others: list[Block], origin: str) -> No
         draft.leave_out(f"{block.type} {block.name}", "a further device", "only the first is imported")
 
 
-#: By type of block: parameters of other blocks that affect a run, and the options here in their place.
+#: Parameters of blocks other than the device that affect a run, by type of block. The text names the option
+#: of flashtwin that has the same purpose, or the reason why there is none.
 _AROUND = {
     "disksim_logorg": {
         "Distribution scheme": "an array of devices: only one is imported; see docs/arrays.md",
@@ -216,7 +219,7 @@ _AROUND = {
 
 
 def _leave_out_around(draft: Draft, blocks: list[Block], origin: str) -> None:
-    """List the parameters of arrays, traces and loads around the device."""
+    """List parameters of arrays, traces and loads, which the file has in addition to the device."""
     for block in blocks:
         if block.type == "disksim_logorg" and "," not in getattr(block.values.get("devices"), "text", ""):
             continue

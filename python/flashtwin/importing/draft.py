@@ -1,6 +1,6 @@
 """A device file that is translated from the parameter file of another simulator.
 
-The file has keys with their values, the origin of each value as a comment, and the parameters left out.
+The file has keys and values. Comments give the origin of each value, and list the parameters left out.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class LeftOut:
     Attributes:
         name: name as in the file.
         value: value as in the file.
-        why: effect of its omission on the results.
+        why: reason for leaving it out, or its effect on the results.
     """
 
     name: str
@@ -92,7 +92,7 @@ def _line(text: str) -> str:
 
 
 def number(text: str, place: str, least: Decimal = Decimal(0), most: Decimal = Decimal(10**9)) -> Decimal:
-    """Read a number. If the text is not a number, the error message begins with `place`."""
+    """Read a number. If the text is not a number, raise an error that begins with `place`."""
     try:
         value = Decimal(text.strip())
     except InvalidOperation:

@@ -1,4 +1,4 @@
-"""Parameters of an element of MQSim. Parameters that are not used are reported."""
+"""Parameters of an XML element of MQSim. Parameters that were not read can be listed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Fields:
         return self.word(name, {"true": True, "false": False, "1": True, "0": False}, default)
 
     def word(self, name: str, words: dict[str, T], default: str | None = None) -> T:
-        """Return a value that must be one of several words. The case of letters does not matter."""
+        """Return the entry of `words` for a value. Upper and lower case do not matter."""
         found = self.text(name, default)
         for word, value in words.items():
             if word.lower() == found.lower():
@@ -66,7 +66,7 @@ class Fields:
         return DeviceError(f"{self.place(name)}: {message}")
 
     def said(self, *names: str) -> str:
-        """Return parameters with their values, as the description of the origin of a key."""
+        """Return a text with the names and values of parameters, which describes the origin of a key."""
         return ", ".join(f"{name} = {self.text(name, '')}" for name in names if self.has(name))
 
     def unused(self) -> list[Node]:

@@ -1,4 +1,4 @@
-"""MQSim's `ssdconfig.xml` as a device of the back end `modern`. Results are similar, but not equal."""
+"""MQSim's `ssdconfig.xml` as a device of the back end `modern`. Results are similar to MQSim's, not equal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ _LANE_GB = {
     5: Decimal("3.938"),
 }
 
-#: Page types by technology, as in MQSim's names of latencies. QLC is as in MQSim's fork MQSim_QLC.
+#: Names of page types, with which MQSim's latency parameters end, by technology. Those of QLC are from its
+#: fork MQSim_QLC.
 _TYPES = {
     "SLC": ("LSB",),
     "MLC": ("LSB", "MSB"),
@@ -32,7 +33,8 @@ _TYPES = {
     "QLC": ("LSB", "CSB", "MSB", "WSB"),
 }
 
-#: For each victim rule of MQSim, the rule here, and the difference if the two are not equal.
+#: For each victim rule of MQSim, the rule of flashtwin, and the difference between them if they are not
+#: equal.
 _VICTIMS = {
     "GREEDY": ("greedy", ""),
     "RGA": ("d-choices", ""),
@@ -68,10 +70,11 @@ _UNWRITTEN = "a read of a page never written takes a flash read in MQSim: use `-
 
 @dataclass(frozen=True)
 class Initial:
-    """The state in which MQSim's preconditioning starts a run.
+    """The state of a device in which MQSim starts a run.
 
     Attributes:
-        preconditioned: whether MQSim fills pages; otherwise all pages count as written, and none is moved.
+        preconditioned: whether MQSim fills pages before a run. If it does not, all pages count as written,
+            and none is moved.
         reserve: fraction of the raw capacity that the host cannot access.
         free_pages: number of pages that can be written to a full device before its first collection.
         page_bytes: bytes of a page.
@@ -138,9 +141,9 @@ def _geometry(ssd: Fields, flash: Fields) -> mqsim_dram.Geometry:
 
 
 def _threshold(ssd: Fields) -> tuple[str, Decimal]:
-    """Return the parameter with the collection threshold, and its value.
+    """Return the name and the value of the parameter with the threshold of garbage collection.
 
-    MQSim spells the name of the threshold in two ways.
+    MQSim has two spellings of this name.
     """
     misspelt = "GC_Exect_Threshold"
     name = misspelt if ssd.has(misspelt) else "GC_Exec_Threshold"

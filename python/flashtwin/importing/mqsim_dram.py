@@ -1,4 +1,4 @@
-"""The memory of MQSim's controller: the data cache becomes the buffer, the mapping table becomes DFTL."""
+"""Import of the memory of MQSim's controller: its data cache as a buffer, its mapping table as DFTL."""
 
 from __future__ import annotations
 
@@ -35,12 +35,13 @@ class Geometry:
 
 
 def set_map(draft: Draft, ssd: Fields, geometry: Geometry) -> bool:
-    """Set DFTL if the mapping table does not fit into its cache. Return whether DFTL was set."""
+    """Set DFTL if MQSim's mapping table does not fit into its cache. Return whether DFTL was set."""
     ssd.word("Address_Mapping", {"PAGE_LEVEL": "page"}, "PAGE_LEVEL")
     if ssd.flag("Ideal_Mapping_Table", "true"):
         return False
     capacity = ssd.count("CMT_Capacity", str(2 << 20), most=1 << 52)
-    # An entry has a physical page and a bitmap of its sectors. In the cache it also has the logical page.
+    # An entry of the table has a physical page number and a bitmap of its sectors. In the cache, it also has
+    # the logical page number.
     page_bits, sectors = math.log2(geometry.raw_pages), geometry.page_bytes // 512
     entries = capacity // math.ceil((2 * page_bits + sectors) / 8)
     if entries >= geometry.raw_pages * (1 - geometry.reserve):
@@ -62,7 +63,7 @@ def set_map(draft: Draft, ssd: Fields, geometry: Geometry) -> bool:
 
 
 def set_buffer(draft: Draft, ssd: Fields, geometry: Geometry) -> None:
-    """Set the data cache. In MQSim, it writes cold pages back immediately, and reads bypass it."""
+    """Set the buffer from the data cache. In MQSim, it writes cold pages back at once; reads bypass it."""
     capacity = ssd.count("Data_Cache_Capacity", "0", least=0, most=1 << 52)
     mechanism = ssd.text("Caching_Mechanism", "ADVANCED")
     ssd.count("Data_Cache_DRAM_Row_Size", "8192")
@@ -84,7 +85,8 @@ def set_buffer(draft: Draft, ssd: Fields, geometry: Geometry) -> None:
         str(min(geometry.planes, 65_535)),
         "back pressure: a page in flight for each plane",
     )
-    # A page that MQSim's preconditioning fills has only those sectors that requests of the load access.
+    # MQSim's preconditioning fills only those sectors of a page that requests of the load access. Partial
+    # writes therefore rarely need a read.
     draft.set("buffer.partial", '"round"', "MQSim rarely reads before a partial write; devices do: sectors")
     # Double data rate: two bursts a cycle.
     latency = start + Decimal(geometry.page_bytes // burst // 2) / (rate or 1) * 1000

@@ -1,4 +1,4 @@
-"""MQSim's `workload.xml` as commands of flashtwin: one command per flow, or one for several equal flows."""
+"""MQSim's `workload.xml` as commands: one per flow (stream of requests), or one for several equal flows."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ _KNOWN = {
     "Intensity": "not used by MQSim",
 }
 
-#: Device in the commands, which the user replaces with an imported device.
+#: Name of the device in the commands. The user replaces it with the name of an imported device.
 _DEVICE = "imported.toml"
 
 #: Parameter of a flow that determines which requests are cached.
 _CACHING = "Device_Level_Data_Caching_Mode"
 
-#: Maximum number of requests of a flow that MQSim ends only by time.
+#: Number of requests of a flow that in MQSim ends only after a time (a guess).
 _REQUESTS = 100_000
 
 
 @dataclass(frozen=True)
 class _Context:
-    """Flows of the scenario, the device's initial state if known, and parameters without a counterpart.
+    """The number of flows in a scenario, the device's initial state if known, and parameters left out.
 
-    If the flows together are one load (`_depth_together`), `depth` is the depth of that load.
+    If the flows are run together as one load (`_depth_together`), `depth` is the depth of that load.
     """
 
     flows: int
@@ -54,9 +54,9 @@ class _Context:
 
 
 def commands(root: Node, origin: str, initial: Initial | None = None) -> Imported:
-    """Return the commands that run a file of scenarios.
+    """Return the commands that run the scenarios of a file.
 
-    The device is in the state `initial`, if that is known.
+    They bring the device into the state `initial`, if it is given.
     """
     left_out: list[LeftOut] = []
     text = comments(
@@ -107,7 +107,10 @@ def commands(root: Node, origin: str, initial: Initial | None = None) -> Importe
 
 
 def _depth_together(flows: Sequence[Node], origin: str) -> int | None:
-    """Return the total depth of flows that are closed loops and differ only in depth; None for others."""
+    """Return the total depth of flows that can run as one load: closed loops that differ only in depth.
+
+    Returns None for other flows.
+    """
     if len(flows) < 2:
         return None
     apart = {"Seed", "Average_No_of_Reqs_in_Queue", *_KNOWN}
@@ -148,7 +151,7 @@ def _synthetic(fields: Fields, context: _Context) -> list[str]:
     seed = str(fields.count("Seed", "1", least=0))
     size = 512 * sectors
     if context.initial and _cached(fields) and write and size < context.initial.page_bytes:
-        # MQSim limits the sectors in flight, not the pages.
+        # MQSim limits the sectors that are written back at the same time, not the pages.
         depth = context.initial.planes * context.initial.page_bytes // size
         state += ["--set", f"buffer.background_depth={min(depth, 65_535)}"]
     return ["--workload", f"{pattern}:{','.join(keys)}", *pacing.options, "--seed", seed, *state]
@@ -156,14 +159,14 @@ def _synthetic(fields: Fields, context: _Context) -> list[str]:
 
 @dataclass(frozen=True)
 class _Pacing:
-    """Keys of a load, and options of a run, that determine its pace."""
+    """The pacing of a flow, as keys of a load and as options of a run."""
 
     keys: list[str]
     options: list[str]
 
 
 def _length(fields: Fields, context: _Context, sectors: int) -> tuple[int, _Pacing]:
-    """Return the number and the pace of the requests of a synthetic flow."""
+    """Return the number of requests of a synthetic flow, and their pacing."""
     requests = fields.count("Total_Requests_To_Generate", "0", least=0)
     requests *= 1 if context.depth is None else context.flows
     stop = fields.number("Stop_Time", "0", most=10**18)
@@ -188,9 +191,10 @@ def _length(fields: Fields, context: _Context, sectors: int) -> tuple[int, _Paci
 
 
 def _state(fields: Fields, context: _Context, written_bytes: Decimal) -> tuple[list[str], Decimal]:
-    """Return the options for the initial state of a flow, and its range in percent of the exported capacity.
+    """Return the options for the initial state, and the flow's range in percent of the exported capacity.
 
-    MQSim leaves a part of the device unwritten. This corresponds to a full device with a larger reserve.
+    MQSim fills only a part of the device. Here, the device is full, but has a reserve that is larger by the
+    unwritten part.
     """
     initial = context.initial
     share = fields.number("Working_Set_Percentage", "100", most=100)
@@ -231,7 +235,7 @@ def _caching(fields: Fields, context: _Context) -> list[str]:
 
 
 def _trace(fields: Fields, context: _Context) -> list[str]:
-    """Return trace and options of a flow that replays a trace."""
+    """Return the trace and the options of a command, for a flow that replays a trace."""
     path = fields.text("File_Path").replace("\\", "/")
     unit = fields.word(
         "Time_Unit", {"PICOSECOND": "ps", "NANOSECOND": "ns", "MICROSECOND": "us"}, "NANOSECOND"

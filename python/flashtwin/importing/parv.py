@@ -29,7 +29,7 @@ class Block:
     values: dict[str, Value] = field(default_factory=dict)
 
 
-#: A comment, a mark, or a run of other characters.
+#: A token: a comment, a mark such as `{` or `=`, or a sequence of other characters.
 _TOKEN = re.compile(r"#[^\n]*|[{}\[\],=;]|[^{}\[\],=;#]+")
 
 
@@ -66,7 +66,7 @@ class _Tokens:
 
 
 def read_parv(text: str, origin: str) -> list[Block]:
-    """Return all blocks that have a type, outermost and nested ones, in the order of the file.
+    """Return all blocks with a type, both outermost and nested ones, in the order of the file.
 
     Raises:
         DeviceError: the file is wrong; the message gives file and line.
@@ -80,15 +80,15 @@ def read_parv(text: str, origin: str) -> list[Block]:
             words = token.split()
             line = tokens.line
             tokens.take()
-            # Earlier lines before the block ("instantiate ... as X") end without a mark, so their words are
-            # here, too.
+            # The token may begin with words of earlier lines ("instantiate ... as X"), which end without a
+            # mark. Only its last words belong to the block.
             kind, name = (words[-2], words[-1]) if len(words) > 1 else (words[0], "")
             _block(Block(kind, name, line), tokens, blocks, 1)
     return blocks
 
 
 def _block(block: Block, tokens: _Tokens, blocks: list[Block], depth: int) -> None:
-    """Read the contents of a block, after its `{`."""
+    """Read the contents of a block. Its `{` has already been read."""
     if depth > DEPTH_MAX:
         raise tokens.wrong(f"more than {DEPTH_MAX} blocks within each other")
     blocks.append(block)
@@ -105,7 +105,7 @@ def _block(block: Block, tokens: _Tokens, blocks: list[Block], depth: int) -> No
 
 
 def _value(tokens: _Tokens, blocks: list[Block], depth: int) -> str:
-    """Read a value: a text, a list, or a block, whose text is its type."""
+    """Read a value: a text, a list, or a block. For a block, the result is its type."""
     token = tokens.take()
     if token in ("}", ",", "="):
         raise tokens.wrong(f"found {token!r} in place of a value")

@@ -1,4 +1,4 @@
-"""XML files of MQSim: elements with text and line. Document types, and thus entities, are rejected."""
+"""XML files of MQSim: elements with text and line. Document types are rejected, and with them entities."""
 
 from __future__ import annotations
 

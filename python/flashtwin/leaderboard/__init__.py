@@ -39,7 +39,7 @@ _CONFIDENCE: Final = 0.95
 #: Name of the workload that is the example trace of flashtwin.
 _EXAMPLE: Final = "example"
 
-#: Descriptions of the drive's initial states, by preconditioning.
+#: Descriptions of the states in which drives start, by value of `precondition`.
 STATES: Final = {"sequential": "filled in order", "steady": "random steady state"}
 
 #: Device, state, situation and workload.
@@ -49,7 +49,7 @@ _Found = dict[_Place, dict[str, dict[int, dict[str, float]]]]
 
 
 def definition() -> Study:
-    """Read the leaderboard's file. Its matrices and workloads have the form of a study's."""
+    """Read the file of the leaderboard. Its matrices and workloads are written as in a study."""
     return read(str(Path(__file__).with_name("board.toml")))
 
 
@@ -68,10 +68,11 @@ def board(
     Args:
         directory: directory of the leaderboard; each matrix is a sweep in a subdirectory.
         variant: "quick" or "full".
-        policies: names, which may have parameters; by default every policy. LRU always takes part.
+        policies: names, which may have parameters; by default all policies. LRU is added if it is missing.
         threads: number of runs at the same time; by default the number of cores.
         dask: Dask cluster that runs the cells, as for `sweep`.
-        traces: folder of traces that replace stand-ins; by default that in FLASHTWIN_TRACES.
+        traces: folder with published traces, which replace the generated loads that stand in for them; by
+            default the folder in the variable FLASHTWIN_TRACES.
         progress: function that receives the name of a matrix, and returns a `progress` function for `sweep`.
 
     Raises:
@@ -87,7 +88,7 @@ def board(
     commands: dict[_Place, Command] = {}
     failed = 0
     for matrix in study.matrices:
-        # A situation has one matrix per device and state, whose name is SITUATION@DEVICE-STATE.
+        # A situation has one matrix per device and state. The matrix is called SITUATION@DEVICE-STATE.
         situation = matrix.partition("@")[0]
         experiment = {**study.experiment(matrix, variant), "policies": ranked}
         state = STATES[experiment["run"]["precondition"]]
@@ -137,7 +138,11 @@ def _cases(found: _Found) -> list[tuple[str, str, str]]:
 
 
 def _rank(found: _Found, case: tuple[str, str, str], policy: str) -> dict[str, Any]:
-    """Return a policy's ratios to the baseline over the loads of a case; for hits, the points gained."""
+    """Return how a policy compares with the baseline, over all loads of a case (device, state, situation).
+
+    A figure is given as the geometric mean of its ratios to the baseline, hits as the mean difference in
+    percentage points.
+    """
     device, state, situation = case
     ranks: dict[str, Any] = {"device": device, "state": state, "situation": situation, "policy": policy}
     here = [by_policy for place, by_policy in found.items() if place[:3] == case]
@@ -152,7 +157,8 @@ def _rank(found: _Found, case: tuple[str, str, str], policy: str) -> dict[str, A
             points = [sum(a - b for a, b in pairs) / len(pairs) for pairs in by_seed.values()]
             ranks[figure] = _ends(mean_of(points, _CONFIDENCE))
         else:
-            # A ratio requires both values to be above zero. Under some loads, no block is erased.
+            # Pairs with a value of 0 have no ratio and are omitted. Under some loads, for example, no block
+            # is erased.
             measured = [[pair for pair in pairs if min(pair) > 0] for pairs in by_seed.values()]
             means = [ratio_of(pairs, _CONFIDENCE).value for pairs in measured]
             ranks[figure] = _ends(ratio_of([(mean, 1.0) for mean in means if mean], _CONFIDENCE))

@@ -25,9 +25,9 @@ class Command:
     overrides: Mapping[str, Any]
 
     def text(self, policy: str) -> str:
-        """Return the command with a policy, for a shell.
+        """Return the command for a policy, quoted for a shell.
 
-        The command ends with --seed, to which the user adds a value.
+        The command ends with --seed, after which the user adds a value.
         """
         words = ["flashtwin", "run", *self._load(), "--device", self.device, "--policy", shlex.quote(policy)]
         for key, value in self.overrides.items():

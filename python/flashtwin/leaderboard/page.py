@@ -17,7 +17,7 @@ from . import BASELINE, FIGURES
 _CONFIDENCE = 0.95
 #: Figures for which the page names the best policy of each load.
 _WON = ("all_mean_us", "all_p99_us", "flash_erases")
-#: Number of policies named for a case, the best first.
+#: Largest number of policies that the page names as the best ones of a case.
 _NAMED = 3
 _CASE_HEADS = ["device", "state", "situation"]
 
@@ -111,7 +111,7 @@ def _win_heads() -> list[str]:
 
 
 def _which(outcome: dict[str, Any]) -> list[list[str]]:
-    """Return, for each case, the policies that are significantly better than the baseline, the best first."""
+    """Return for each case, by figure, the policies that are significantly better than the baseline."""
     rows = []
     for case in _cases(outcome):
         row: list[str] = list(case)
@@ -129,7 +129,7 @@ def _which(outcome: dict[str, Any]) -> list[list[str]]:
 
 
 def _ranks(outcome: dict[str, Any], case: _Case) -> list[dict[str, Any]]:
-    """Return the ranks of a case, the lowest mean response time first."""
+    """Return the rows of a case, one per policy, the lowest mean response time first."""
 
     def mean(rank: dict[str, Any]) -> float:
         value = rank["all_mean_us"][0]
@@ -164,7 +164,7 @@ def _texts(rank: dict[str, Any]) -> list[str]:
 
 
 def _winners(outcome: dict[str, Any]) -> list[list[str]]:
-    """Return, for each load, the best policy and its change relative to the baseline, paired by seed."""
+    """Return for each load, by figure, the best policy and its change from the baseline, paired by seed."""
     places: dict[tuple[str, ...], dict[str, dict[str, Any]]] = {}
     for row in outcome["rows"]:
         place: tuple[str, ...] = (*_case(row), row["workload"])

@@ -1,8 +1,8 @@
 """The report of a served device, over HTTP on the loopback interface (docs/live.md).
 
 `/` is a live page, `/metrics` is for Prometheus, `/report.json` has the data of these two pages, and
-`/history.json` has the plotted values of the last two minutes. The plugin writes a report every second, even
-if no page is open. Therefore a page view takes no time of the device.
+`/history.json` has the plotted values of the last two minutes. The plugin writes a report every second in any
+case, so viewing a page does not slow down the device.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from ..errors import FlashtwinError
 from ..live_report import LiveReport
 
 _PAGE = Path(__file__).with_name("page.html")
-#: Number of reports in the history, one per second, and polling period in seconds for new reports.
+#: Number of reports in the history (one per second), and period in seconds with which new reports are looked
+#: for.
 _KEPT = 120
 _PERIOD_S = 0.5
-#: Number of pending connections, number of open connections, and timeout of a silent client in seconds.
+#: Largest numbers of pending and of open connections, and timeout of a silent client in seconds.
 _BACKLOG, _CONNECTIONS, _TIMEOUT_S = 128, 64, 5.0
 #: Names that are accepted in Host headers. Any other name may be that of a foreign page (DNS rebinding).
 _NAMES = ("127.0.0.1", "localhost", "[::1]", "")
@@ -87,7 +88,7 @@ class MetricsServer:
         self._http.server_close()
 
     def _remember(self) -> None:
-        """Record the history, also while no page is open."""
+        """Record the history of reports, even while no page is open."""
         history = self._http.history
         while not self._closed.wait(_PERIOD_S):
             try:
@@ -201,8 +202,8 @@ def _name(host: str) -> str:
 def prometheus(report: LiveReport) -> str:
     """Return the report in Prometheus's text format, version 0.0.4.
 
-    Counters and sums start with the server. Percentiles are those of about the last second. Times are seconds
-    of device time, except lateness and the elapsed time, which are wall-clock times.
+    Counters and sums count from the start of the server. Percentiles are those of about the last second.
+    Times are seconds of device time, except lateness and the elapsed time, which are wall-clock times.
     """
     lines = []
     for name, kind, told, samples in _metrics(report):

@@ -6,7 +6,7 @@ Each function returns a Matplotlib figure, which `save` writes as PDF, PNG or SV
     >>> runs = flashtwin.compare("zipf:write=0.8,requests=20000", ["lru", "gcar-lru"], "demo")
     >>> flashtwin.plot.save(flashtwin.plot.percentiles(runs.results), "percentiles.pdf")
 
-Widths are those of one or two columns of a paper. Lines differ in dashes and markers, bars in hatching, so
+Figures are as wide as one or two columns of a paper. Lines differ in dashes and markers, bars in hatching, so
 that figures can be read in grey.
 """
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Axes of a sweep that are no parameters.
+#: Axes of a sweep that are not parameters of the device or the run.
 _NO_PARAMETERS = ("device", "policy", "workload")
 #: Maximum number of cells of a panel. If there are more, values are not printed in the cells.
 _WRITTEN_CELLS = 36
@@ -89,7 +89,7 @@ def heat(
 
 
 def _write(axes: Axes, rows: list[list[float]], middle: float) -> None:
-    """Print the values into the cells of a heat map, if there are few cells."""
+    """Print the values into the cells of a heat map, unless there are too many cells."""
     if sum(map(len, rows)) > _WRITTEN_CELLS:
         return
     for y, row in enumerate(rows):

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.figure import Figure
 
-#: Styles of collections that a member starts itself, and of collections that the coordinator forces.
+#: Style of bars for collections that a member starts itself, and for those that the array's coordinator
+#: forces.
 _OWN: dict[str, Any] = {"facecolor": "0.75", "edgecolor": "0.4", "linewidth": 0.4}
 _FORCED: dict[str, Any] = {"facecolor": "#0b3c5d", "edgecolor": "#0b3c5d", "linewidth": 0.4}
 
@@ -28,10 +29,10 @@ class _Result(Protocol):
 def collections(
     results: Mapping[str, _Result], *, from_s: float = 0, until_s: float | None = None, columns: int = 2
 ) -> Figure:
-    """Draw one row per member of an array, with bars while the member is in GC. Each result has a panel.
+    """Draw when members of an array are in GC: a panel per result, a row per member, a bar per interval.
 
-    Collections that the coordinator forced are dark bars of full height. Those that a member started itself
-    are light bars.
+    Dark bars are collections that the coordinator of the array forced. Light bars are collections that a
+    member started itself.
 
     Args:
         results: results of `run(gc_timeline=True)`, by title.

@@ -1,4 +1,4 @@
-"""The class of figures. A notebook displays its figures without `%matplotlib inline`."""
+"""The class of all figures of flashtwin. A notebook displays them without `%matplotlib inline`."""
 
 from __future__ import annotations
 

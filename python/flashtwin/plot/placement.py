@@ -1,4 +1,4 @@
-"""Write amplification by scheme and victim rule, with the pages moved by owner and cause."""
+"""Figure of write amplification by placement scheme and victim rule, with the pages moved."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _LINES = {
 def placements(rows: Sequence[Waf], *, columns: int = 2) -> Figure:
     """Draw write amplification, one bar per row: pages of the host, and pages moved by owner and cause.
 
-    Pages of `h0, own` were moved while class 0 needed room. Pages of `h0, others` were moved while another
-    class needed room. Lines are closed forms.
+    Both `h0, own` and `h0, others` are pages moved from units of owner h0 (host pages of class 0). The former
+    were moved when class 0 needed room, the latter when another class needed it. Lines are closed forms.
     """
     figure = new(columns, 2.6 if columns == 2 else 4.2)
     axes = figure.subplots()
@@ -50,7 +50,7 @@ def placements(rows: Sequence[Waf], *, columns: int = 2) -> Figure:
 
 
 def _moves(row: Waf) -> dict[str, float]:
-    """Return the pages moved per page of the host, by owner and cause."""
+    """Return the number of moved pages per page that the host wrote, by owner and cause."""
     owners = [owner["name"] for owner in row.by_owner()]
     host = sum(owner["host_pages"] for owner in row.by_owner())
     found: dict[str, float] = {}

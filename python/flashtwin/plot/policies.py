@@ -13,9 +13,9 @@ from .style import legend_above, line, new, sizes_axis, styled
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Number of policies above which the figure is larger, to make room for the names.
+#: If there are more policies than this, the figure is larger, to make room for the names.
 _FEW = 6
-#: Maximum number of sizes for which a curve has markers.
+#: A curve has markers if it has at most this number of sizes.
 _MARKED = 20
 
 
@@ -68,7 +68,7 @@ class _CurveTable(Protocol):
 
 @styled
 def comparison(results: _Comparison, *, columns: int = 2) -> Figure:
-    """Draw for each run the response times up to p99.99 and the parts of the mean."""
+    """Draw two panels: response times up to p99.99, and parts of the mean, for each run."""
     many = max(0, len(results.results) - _FEW)
     figure = new(columns, 2.8 + 0.12 * many)
     tail, bars = figure.subplots(1, 2, width_ratios=(1.2, 1))
@@ -85,7 +85,7 @@ def comparison(results: _Comparison, *, columns: int = 2) -> Figure:
 
 @styled
 def hits(table: _HitTable, *, columns: int = 1) -> Figure:
-    """Draw hit ratio over capacity, one line per policy. MIN, the upper bound, has black dots."""
+    """Draw hit ratio over capacity, one line per policy. Black dots show MIN, the upper bound."""
     figure = new(columns, 2.6 + 0.1 * max(0, len(table.policies) - _FEW))
     axes = figure.subplots()
     for i, policy in enumerate(table.policies):
@@ -104,7 +104,8 @@ def hits(table: _HitTable, *, columns: int = 1) -> Figure:
 def curve(table: _CurveTable, *, columns: int = 2) -> Figure:
     """Draw hit ratios and write-backs per page written over the size of the buffer.
 
-    The hit ratios are those of all accesses and those of writes. The interval of a sampled curve is a band.
+    There are two hit ratios, of all accesses and of writes. If a curve is estimated from a sample, a band
+    shows its interval.
     """
     figure = new(columns, 2.6 + 0.1 * max(0, len(table.policies) - _FEW))
     panels = figure.subplots(1, 3)

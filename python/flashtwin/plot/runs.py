@@ -1,4 +1,4 @@
-"""Figures of runs: distributions, parts of the mean, values over time, programs by cause."""
+"""Figures of runs: response times, parts of their mean, values over time, programs by cause."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ MEASURES = {
     "inside_mean": "requests in flight",
     "gc_write_amplification": "GC write amplification",
 }
-#: Causes of pages programmed for the host. Other causes follow in the order in which they are stacked.
+#: Causes of programs for the host, and all other causes, each in the order in which they are stacked.
 _FOR_HOST = ("host_write", "destage", "flush", "write_back")
 _BESIDE = ("gc_move", "fold", "migration", "merge_copy", "map_write", "padding", "merge")
 
 
 def labelled(runs: Runs) -> dict[str, Record]:
-    """Return the records of runs, by their names or else by the settings in which the runs differ.
+    """Return the records of runs by label: the given names, or settings in which the runs differ.
 
     Raises:
         FlashtwinError: there are no runs, or a value is not a run.
@@ -94,8 +94,8 @@ def cdf(runs: Runs, *, requests: Kind = "all", columns: int = 1) -> Figure:
     for i, (label, record) in enumerate(records.items()):
         table = cdf_table(record.histograms[requests])
         times, shares = table["response_us"].to_pylist(), table["share"].to_pylist()
-        # Markers are at equidistant fractions, because most buckets are close together. They are shifted from
-        # line to line, because lines may coincide.
+        # Markers are at equidistant fractions of the requests, because most buckets of the histogram are
+        # close together. They are shifted from line to line, so that both lines can be seen if they coincide.
         at = [(k + (i + 1) / (len(records) + 1)) / _MARKS for k in range(_MARKS)]
         marks = sorted({bisect_left(shares, share) for share in at})
         axes.step(times, shares, where="post", label=label, markevery=marks, **line(i))
@@ -156,7 +156,7 @@ def _stack(axes: Axes, names: list[str], parts: Sequence[tuple[str, Sequence[flo
 
 
 def draw_breakdown(axes: Axes, records: Mapping[str, Record], requests: Kind, columns: int) -> None:
-    """Draw the parts of the mean into a panel, one bar per run."""
+    """Draw the parts of the mean response time into a panel, one bar per run."""
     breakdowns = [record.summary[requests]["parts_us"] for record in records.values()]
     means = [sum(parts.values()) for parts in breakdowns]
     parts = [(part, [parts[part] for parts in breakdowns]) for part in PARTS]
@@ -185,13 +185,14 @@ def breakdown(runs: Runs, *, requests: Kind = "all", columns: int = 1) -> Figure
 
 @styled
 def amplification(runs: Runs, *, columns: int = 1) -> Figure:
-    """Draw the pages programmed per page programmed for the host, by cause, one bar per run.
+    """Draw GC write amplification, one bar per run, stacked by cause of the programs.
 
-    The height of a bar is the run's GC write amplification.
+    A bar shows the pages programmed per page programmed for the host. Its height is the GC write
+    amplification.
 
     Raises:
-        FlashtwinError: a run programmed nothing for the host, or it is a run of an array, whose members each
-            have a write amplification.
+        FlashtwinError: a run programmed nothing for the host, or it is a run of an array, in which each
+            member has its own write amplification.
     """
     records = labelled(runs)
     shares: dict[str, list[float]] = {cause: [] for cause in ("host", *_BESIDE)}
@@ -271,7 +272,8 @@ def over_time(
 def gc_map(runs: Runs, *, columns: int = 1) -> Figure:
     """Draw the fraction of time that each chip was in GC, over virtual time, one panel per run.
 
-    White is 0 % of a window, black is 100 %. Runs are as for `over_time`.
+    A field is a chip in a window of time: white is 0 % of the window in GC, black is 100 %. `runs` is as for
+    `over_time`.
     """
     records = labelled(runs)
     _with_history(records)

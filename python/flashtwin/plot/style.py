@@ -1,4 +1,4 @@
-"""Style and files of figures: as wide as the columns of a paper, readable in grey, reproducible."""
+"""Style and files of figures. They are as wide as columns of a paper, readable in grey and reproducible."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ T = TypeVar("T")
 
 #: Widths of one and of two columns of a paper, in inches.
 WIDTHS_IN = {1: 3.5, 2: 7.16}
-#: Letters have the size of a caption. PDFs embed them as TrueType, which publishers require.
+#: Settings of Matplotlib. Letters have the size of those in a caption. PDFs embed fonts as TrueType, as
+#: publishers require.
 _SETTINGS: dict[str, Any] = {
     "font.size": 8,
     "axes.titlesize": 8,
@@ -51,8 +52,8 @@ _DPI = 300
 _DASHES: list[Any] = ["-", "--", "-.", ":", (0, (5, 1.2, 1, 1.2, 1, 1.2))]
 _MARKERS = "osv^D<>Xp*hP"
 _COLOURS = ["#0b3c5d", "#d1495b", "#5fb3a3", "#7a5195", "#b8860b", "#6b6b6b"]
-#: Fills are alternately dark and light, and light ones are hatched. Thus bars that differ in colour also
-#: differ in grey.
+#: Fills of bars: colour and hatching. Light fills are hatched, so that bars that differ in colour also differ
+#: in grey.
 _FILLS = [
     ("#0b3c5d", ""),
     ("#f4b6bd", "/////"),
@@ -68,7 +69,7 @@ _FILLS = [
 
 
 def styled(draw: Callable[P, T]) -> Callable[P, T]:
-    """Make a drawing function use these settings, and name Matplotlib in the error if it is missing."""
+    """Make a drawing function use the settings of this style, and require Matplotlib."""
 
     @wraps(draw)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -90,7 +91,7 @@ def require() -> None:
 
 
 def kind_of(path: Path) -> str:
-    """Return the file type that the ending of a file's name determines."""
+    """Return the file type, which the suffix of a file's name determines."""
     require()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -153,7 +154,7 @@ def legend_above(figure: Figure, axes: Axes, columns: int) -> None:
 
 
 def named_ticks(axes: Axes, names: list[str], columns: int) -> None:
-    """Write names under bars. They are slanted or vertical if they would otherwise touch."""
+    """Write names under bars. If they would touch, they are slanted or vertical."""
     room = (40 if columns == 1 else 100) / max(1, len(names))
     longest = max((len(name) for name in names), default=0)
     if longest <= room:

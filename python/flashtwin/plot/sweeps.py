@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Series by name. A series has mean, low and high at each position of the axis, or None without a value.
+#: Series by name. A series has mean and ends of the interval for each position, or None if there is no value.
 _Series = dict[str, list["tuple[float, float, float] | None"]]
 
 
 class Chosen:
-    """The part of a sweep that is drawn: series, positions along the axis, and the name of the figure."""
+    """The part of a sweep that is drawn: one series per line or kind of bar, and positions along the axis."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class Chosen:
         raise FlashtwinError(f"{name}: no axis of this sweep; its axes are {', '.join(results.points)}")
 
 
-#: Labels of columns of a dataset under an axis.
+#: Texts that label an axis, by the column whose values it shows.
 _SAID = {
     "all_mean_us": "mean response (us)",
     "read_mean_us": "mean response of reads (us)",
@@ -112,12 +112,12 @@ _SAID = {
 
 
 def said(column: str) -> str:
-    """Return the label of a column of a dataset for an axis."""
+    """Return the text that labels an axis with values of a column."""
     return _SAID.get(column, column.replace("_", " "))
 
 
 def title_of(axis: str) -> str:
-    """Return the label of an axis of a sweep for a figure."""
+    """Return the text that labels an axis along an axis of the sweep, such as a parameter."""
     return axis.removeprefix("set_").removeprefix("run_").replace("_", " ")
 
 
@@ -133,13 +133,14 @@ def bars(
     confidence: float = 0.95,
     columns: int = 1,
 ) -> Figure:
-    """Draw a sweep as bars: one group per value of one axis, and in it one bar per value of another axis.
+    """Draw a sweep as groups of bars: one group per value of one axis, one bar per value of another.
 
     Args:
         sweep: results of a sweep, or its directory.
         figure: a column of the dataset, such as "all.p99_us".
-        by: axis whose values are bars; by default the policy if it varies, else the first axis that varies.
-        over: axis whose values are groups; by default the next axis that varies.
+        by: axis with a bar per value; by default the policy if it varies, otherwise the first axis that
+            varies.
+        over: axis with a group per value; by default the next axis that varies.
         where: values of other axes.
         normalized: whether to draw ratios to the sweep's baseline, paired by seed, instead of means.
         confidence: confidence level of the intervals (Student's t over seeds).
@@ -160,7 +161,7 @@ def bars(
         axes.bar(at, means, width=width, label=name, **fill(i))
         # One seed has no interval.
         for at_x, mean, low, high in (point for point in points if point[3] > point[2]):
-            # White under black, so that the line can be seen on dark and on light bars.
+            # A white line under the black one makes it visible on dark and on light bars.
             for colour, thick in (("white", 2.2), ("black", 0.8)):
                 ends = [[mean - low], [high - mean]]
                 axes.errorbar(at_x, mean, ends, fmt="none", ecolor=colour, elinewidth=thick, capsize=1.5)
@@ -191,9 +192,9 @@ def lines(
 ) -> Figure:
     """Draw a sweep over a parameter, one line per value of another axis.
 
-    Sizes and numbers are placed to scale. If they span a factor of eight or more, the axis is logarithmic.
-    Other values are equidistant. Each value of the axis `panels` has a panel. Other arguments are as for
-    `bars`.
+    Sizes and numbers on the horizontal axis are placed to scale, on a logarithmic axis if they span a factor
+    of eight or more. Other values are equidistant. If `panels` names an axis, each of its values has a panel.
+    All other arguments are as for `bars`.
     """
     results = sweep if isinstance(sweep, Results) else Results(sweep)
     parts = panels_of(results, panels, where or {})
@@ -207,29 +208,29 @@ def lines(
     return drawn
 
 
-#: Maximum number of panels side by side in a figure of one column; in one of two columns, twice as many.
+#: Maximum number of panels side by side in a figure of one column. In a figure of two columns, it is doubled.
 _PANELS_IN_A_ROW = 2
 
 
 def panels_of(
     results: Results, panels: str | None, where: Mapping[str, Any]
 ) -> list[tuple[str, dict[str, Any]]]:
-    """Return the panels of a figure. Each has a title, and the values of axes that it shows."""
+    """Return the title of each panel, and the values of axes that select its cells."""
     if panels is None:
         return [("", dict(where))]
     axis = Chosen.axis(results, panels)
-    # The section of a device's key is omitted, because it would leave too little room for the rest.
+    # The section of a key is omitted from titles, because they would be too long for a panel.
     name = title_of(axis.partition("_")[2].partition("_")[2] if axis.startswith("set_") else axis)
     return [(f"{name} {value}", {**where, axis: value}) for value in results.axes[axis]]
 
 
 def rows_of(panels: int, columns: int) -> int:
-    """Return the number of rows that the panels of a figure form."""
+    """Return the number of rows in which the panels of a figure are placed."""
     return -(-panels // (_PANELS_IN_A_ROW * columns))
 
 
 def grid(figure: Figure, panels: int, columns: int) -> list[Axes]:
-    """Return the panels of a figure, in rows, with equal axes."""
+    """Create the panels of a figure, in rows and with equal axes."""
     across = min(panels, _PANELS_IN_A_ROW * columns)
     found = figure.subplots(rows_of(panels, columns), across, sharex=True, sharey=True, squeeze=False)
     every = list(found.flat)
@@ -239,7 +240,7 @@ def grid(figure: Figure, panels: int, columns: int) -> list[Axes]:
 
 
 def label_edges(panels: list[Axes], columns: int) -> None:
-    """Keep the labels of the left and bottom panels only."""
+    """Remove the labels of axes from all panels except those on the left and at the bottom."""
     across = min(len(panels), _PANELS_IN_A_ROW * columns)
     for i, axes in enumerate(panels):
         left, lowest = i % across == 0, i + across >= len(panels)
@@ -273,9 +274,9 @@ def _draw_lines(axes: Axes, chosen: Chosen, columns: int) -> None:
 
 
 def _numbers(places: list[Any]) -> tuple[list[float], str | None]:
-    """Return the positions of values and their unit. Sizes are in MiB, numbers unchanged.
+    """Return the positions of values along an axis, and their unit.
 
-    Returns None as the unit if values are placed side by side.
+    Sizes are in MiB, numbers are unchanged. All other values are equidistant; their unit is None.
     """
     if all(isinstance(place, (int, float)) and not isinstance(place, bool) for place in places):
         return [float(place) for place in places], ""

@@ -1,4 +1,4 @@
-"""Studies: the claims of a paper, measured by sweeps and judged (docs/studies.md)."""
+"""Studies: the claims of a paper are measured by sweeps and judged (docs/studies.md)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ def run_study(
         variant: "quick" or "full".
         threads: number of runs at the same time; by default the number of cores.
         dask: Dask cluster that runs the cells, as for `sweep`.
-        traces: folder of traces that replace stand-ins; by default that in FLASHTWIN_TRACES.
+        traces: folder with published traces, which replace the generated loads that stand in for them; by
+            default the folder in the variable FLASHTWIN_TRACES.
         progress: function that receives the name of a matrix, and returns a `progress` function for `sweep`.
 
     Raises:
@@ -82,7 +83,7 @@ def run_study(
 
 
 def source(name: str) -> str:
-    """Return the file of a study: one of flashtwin's own studies, or a TOML file.
+    """Return the text of a study's file: a study that comes with flashtwin, or a TOML file.
 
     Raises:
         FlashtwinError: there is no such study, or it is wrong.
@@ -94,7 +95,7 @@ def source(name: str) -> str:
 
 
 def outcome(name: str) -> dict[str, Any]:
-    """Read the outcome of a study: the one that is part of flashtwin, or that in a directory.
+    """Read the outcome of a study: the published one by name, or the one in a directory.
 
     Raises:
         FlashtwinError: there is no outcome.

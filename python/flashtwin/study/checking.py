@@ -10,7 +10,7 @@ from .definition import Measure, Study
 
 
 def check(study: Study, variant: str) -> None:
-    """Reject a study with a selection that no cell of the variant can have."""
+    """Reject a study if a selection of a measure matches no cell of this variant ("quick" or "full")."""
     axes = {matrix: _axes(study.experiment(matrix, variant)) for matrix in study.matrices}
     for where, matrix, chosen in _selections(study):
         for axis, value in chosen.items():

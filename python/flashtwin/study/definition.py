@@ -20,15 +20,16 @@ VARIANTS: Final = ("quick", "full")
 AGGREGATES: Final = ("mean", "min", "max")
 #: Units of a measure. A ratio of 0.8 is a change of -20 %.
 UNITS: Final = ("change", "ratio", "percent", "number")
-#: Footings of a claim. `printed`: all settings that matter are printed. `stand-in`: the load replaces a trace
-#: that is not public. `window`: the load is a public window of the trace. `self-contradictory`: the paper's
-#: own numbers exclude the claim. `vacuous`: no load here can show the claim.
+#: Footings of a claim: on what its verdict is based. `printed`: the paper prints all settings that matter.
+#: `stand-in`: a generated load replaces a trace that is not public. `window`: the load is a public part of
+#: the trace. `self-contradictory`: numbers of the paper exclude the claim. `vacuous`: no available load can
+#: show the claim.
 FOOTINGS: Final = ("printed", "stand-in", "window", "self-contradictory", "vacuous")
-#: Names of the rows that a measure selects and an expression combines.
+#: Names of the rows that a measure selects. Its expression combines these rows.
 _SELECTIONS: Final = ("a", "b", "c", "d")
 _SHIPPED: Final = Path(__file__).parent.parent / "studies"
-#: The study of `make demo`. It is not listed as a study of a paper, because it repeats figures of other
-#: studies.
+#: The study that `make demo` runs. It is not listed as the study of a paper, because it repeats figures of
+#: other studies.
 DEMO: Final = "headlines"
 
 
@@ -38,10 +39,10 @@ class Load:
 
     Attributes:
         name: name of the load in the matrices.
-        text: the generated load, without arrivals if `arrivals` has them.
-        arrivals: by name, endings that are appended to the text. The name of the workload is then
+        text: the generated load, without arrival times if `arrivals` has them.
+        arrivals: by name, keys with arrival times that are appended to `text`. The workload is then called
             NAME/ARRIVALS.
-        trace: name, without extensions, of the trace that replaces the load if the user has it.
+        trace: name, without extensions, of the trace that replaces the load if the user has the trace.
         source: where the trace is available.
         published: published facts about the original trace.
         stand_in: differences between the generated load and the trace.
@@ -65,15 +66,15 @@ class Measure:
         matrix: matrix whose results the measure uses.
         figure: column of the results. A selection may name another column.
         selections: by name (a, b, c, d), the values of axes that select one row of each point.
-        where: values of axes that all selections share. If a value is a list, each of its elements is a
-            point.
-        value: expression that combines the selected rows.
+        where: values of axes that are common to all selections. If a value is a list, each of its elements
+            gives a point.
+        value: expression that computes one value of a point from its rows a, b, c and d.
         over: function that combines the values of several points.
         unit: unit of the result, of `holds`, `below` and `above`.
         printed: value that the paper prints.
         holds: range within which the claim holds.
-        below: limit below which the direction is as in the paper.
-        above: limit above which the direction is as in the paper.
+        below: the direction of the effect is as in the paper if the result is below this limit.
+        above: the direction of the effect is as in the paper if the result is above this limit.
     """
 
     name: str
@@ -92,17 +93,17 @@ class Measure:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper, a check of the study itself, or a change to the scheme of the paper.
+    """A statement of the paper, a check of the study itself, or a change to the paper's scheme.
 
     Attributes:
         id: id of the statement.
         text: the statement.
         source: section or figure of the paper.
         measures: measures of the claim. The first one is the main measure, by which the claim is judged.
-        footing: basis of the claim, one of `FOOTINGS`.
-        condition: setting of the measures, if it is one of several that the paper leaves open.
-        readings: the main measure under other registered readings of the paper.
-        same_as: id of a claim with the same printed number.
+        footing: basis of the verdict, one of `FOOTINGS`.
+        condition: the setting with which the claim is measured, if the paper permits several settings.
+        readings: the main measure under other interpretations of the paper, which the study registers.
+        same_as: id of another claim with the same printed number.
         cannot_be_tested: reason why the claim cannot be tested; None if it can.
         reason: reason why the claim is not reproduced, or only under a condition; for a change, its cost.
         causes: measures that show the reason.
@@ -123,13 +124,13 @@ class Claim:
 
 @dataclass(frozen=True)
 class Pin:
-    """A figure of the baseline that the paper prints or implies. It shows the operating point of a matrix.
+    """A figure of the baseline that the paper prints or implies: it fixes the operating point.
 
     Attributes:
         id: id of the pin.
         text: description of the figure.
         source: place of the figure in the paper.
-        matrices: matrices whose operating point it pins.
+        matrices: matrices that must have the operating point of the figure.
         measure: measure of the figure, with the tolerance as `holds`.
         reason: reason why the pin is missed.
         contradicts: other numbers of the paper that exclude the figure.
@@ -146,13 +147,13 @@ class Pin:
 
 @dataclass(frozen=True)
 class Case:
-    """A situation of a user, and the gain or cost of the scheme in it.
+    """A situation in which users may be, and the gain or cost of the paper's scheme in this situation.
 
     Attributes:
         name: the situation.
-        why: the cause in a few words.
+        why: cause of the gain or cost, in a few words.
         command: command that shows the gain or cost; None for the command that runs the matrix.
-        measure: the gain or cost, with `printed` if a paper has a number.
+        measure: the gain or cost; `printed` is the number in a paper, if there is one.
     """
 
     name: str
@@ -163,7 +164,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure with the layout of the paper's: one line per value of one axis, drawn over another axis.
+    """A figure laid out as in the paper: one line per value of one axis, drawn over another axis.
 
     Attributes:
         title: title of the figure in reports.
@@ -172,7 +173,7 @@ class Figure:
         over: axis along the figure.
         by: axis with one line per value.
         where: values of the other axes.
-        base: values of axes that select the row by which each value is divided; empty for absolute values.
+        base: values of axes that select the row by which a value is divided; empty if values are absolute.
     """
 
     title: str
@@ -195,14 +196,14 @@ class Study:
         sentence: the finding, in one sentence.
         use: when to use the scheme and when not to use it, in Markdown.
         about: the method of the study.
-        matrices: experiments, each with its changes for `quick` and `full`.
+        matrices: experiments by name, with the changes to each of them in the variants `quick` and `full`.
         cases: situations of users.
         pins: figures of the baseline.
         loads: workloads by name.
         checks: checks of the study itself.
         claims: claims of the paper.
         changes: changes to the scheme of the paper.
-        figures: figures with the layout of the paper's.
+        figures: figures laid out as in the paper.
     """
 
     name: str
@@ -258,7 +259,7 @@ class Study:
         )
 
     def only_claims(self, ids: Sequence[str]) -> Study:
-        """Return the study with some of its claims, and the matrices and pins of these.
+        """Return the study with some of its claims, and with the matrices and pins that these claims use.
 
         Raises:
             FlashtwinError: there is no such claim, or it cannot be tested.
@@ -281,7 +282,7 @@ class Study:
 
 
 def claims_of(ids: Sequence[str], known: Sequence[str], name: str) -> set[str]:
-    """Return the ids of claims of a study, after checking that they exist.
+    """Check that a study has claims with the given ids, and return the ids.
 
     Raises:
         FlashtwinError: there is no such claim; the message names the most similar one.
@@ -300,7 +301,7 @@ def names() -> list[str]:
 
 
 def shipped(name: str, suffix: str) -> Path:
-    """Return the path of a file of one of flashtwin's own studies."""
+    """Return the path of a file that belongs to a study that comes with flashtwin."""
     return _SHIPPED / f"{name}{suffix}"
 
 
@@ -335,7 +336,7 @@ def _merged(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any
 
 
 class _Table:
-    """A table of the file. Its keys are read one by one. Keys that were not read are reported as unknown."""
+    """A table of the TOML file. Keys are read one by one; `end` rejects keys that were not read."""
 
     def __init__(self, where: str, given: object) -> None:
         if not isinstance(given, Mapping):
@@ -460,9 +461,9 @@ def _load(name: str, given: object) -> Load:
 
 #: Keys that a measure is judged by.
 _JUDGED: Final = ("holds", "below", "above")
-#: Keys for the expected value of a measure. Measures that show a cause have none of them.
+#: Keys for the expected value of a measure. Measures that show the cause of a result have no expected value.
 _EXPECTED: Final = ("printed", *_JUDGED)
-#: Keys that a claim may specify for all of its measures together.
+#: Keys of measures that a claim may have itself. They then apply to all of its measures.
 _SHARED: Final = ("matrix", "figure", *_SELECTIONS, "where", "value", "over", "unit", *_EXPECTED)
 
 

@@ -16,7 +16,7 @@ _OPERATORS: Final[dict[type, Callable[[float, float], float]]] = {
     ast.Div: operator.truediv,
 }
 
-#: Maximum length of an expression. With it, the depth is far below Python's recursion limit.
+#: Maximum length of an expression. It keeps the nesting depth far below Python's recursion limit.
 _LENGTH_MAX: Final = 500
 
 

@@ -1,4 +1,4 @@
-"""The figure of a study: printed values as marks, measured ones as intervals, for claims and situations."""
+"""The figure of a study. A row is a claim or situation: mark of the paper's value, measured interval."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from ..errors import FlashtwinError
 from ..plot.style import legend_above, new, save, styled
 
 _PRINTED: Final = re.compile(r"([+-]?\d+(?:\.\d+)?)(?: %)?")
-#: Largest change that is drawn to scale. A larger one is drawn at the edge, with its value in the row's name.
+#: Largest change that is drawn to scale, in percent. A larger one is drawn at the edge, and its value is
+#: added to the name of the row.
 _MOST_PERCENT: Final = 150.0
 #: Number of letters of a name per line.
 _NAME_WIDTH: Final = 46
@@ -20,7 +21,7 @@ _NAME_WIDTH: Final = 46
 class Mark(NamedTuple):
     """A row of the figure, in percent.
 
-    `printed` is None for a situation of a user, which is not in the paper.
+    `printed` is None for the situation of a user, because the paper does not have it.
     """
 
     name: str
@@ -31,7 +32,7 @@ class Mark(NamedTuple):
 
 
 def marks(outcome: dict[str, Any]) -> list[Mark]:
-    """Return the rows: the main measures of claims with a printed change, then the situations of users."""
+    """Return the rows: first main measures of claims for which the paper prints a change, then situations."""
     found = []
     for claim in outcome["claims"]:
         for measure in claim["measures"][:1]:

@@ -26,7 +26,7 @@ class Loads:
         self._traces = {} if self._folder is None else _found(loads, self._folder)
 
     def text(self, name: str) -> str:
-        """Return the workload for `sweep` that a name denotes. Text that is no name is returned unchanged."""
+        """Return the workload that a name stands for, as for `sweep`. Other text is returned unchanged."""
         base, _, arrivals = name.partition("/")
         load = self._loads.get(base)
         if load is None:
@@ -45,7 +45,7 @@ class Loads:
         return name.partition("/")[0] in self._traces
 
     def missing(self) -> list[str]:
-        """Return the source of each trace that the folder lacks; nothing if there is no folder."""
+        """Return a note for each trace that the folder lacks. Without a folder, there are no notes."""
         if self._folder is None:
             return []
         lacking = [load for name, load in self._loads.items() if load.trace and name not in self._traces]
@@ -55,7 +55,7 @@ class Loads:
         ]
 
     def resolved(self, experiment: Mapping[str, Any]) -> dict[str, Any]:
-        """Return an experiment with the workloads that the names denote. Equal workloads appear only once."""
+        """Return the experiment with names of workloads replaced by the workloads. Duplicates are removed."""
         texts = [self.text(name) for name in experiment["workloads"]]
         return {**experiment, "workloads": list(dict.fromkeys(texts))}
 

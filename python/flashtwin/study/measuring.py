@@ -18,7 +18,7 @@ from .verdicts import AS_PRINTED, MET, MISSED, Reading, pin_of, result_of, verdi
 CONFIDENCE: Final = 0.95
 #: Digits that are kept of a number.
 _DIGITS: Final = 5
-#: A column that contains lists, of which the elements FROM to TO are summed: NAME[FROM:TO].
+#: NAME[FROM:TO] is a column of lists. The elements from FROM to TO (excluded) of each list are added.
 _PART: Final = re.compile(r"(\w+)\[(\d+):(\d+)\]")
 
 #: A value of each seed.
@@ -28,14 +28,14 @@ _Resolve = Callable[[str], str]
 
 
 class Rows:
-    """Finished cells of a matrix, which can be selected by values of axes."""
+    """The finished cells of a matrix, from which rows can be selected by values of axes."""
 
     def __init__(self, results: Results, resolve: _Resolve, more: tuple[Results, ...] = ()) -> None:
         self._results, self._resolve, self._more = results, resolve, more
         self._rows: dict[str, list[dict[str, Any]]] = {}
 
     def with_more(self, more: Results) -> Rows:
-        """Return the rows, with additional rows of other seeds for some of the cells."""
+        """Return these rows together with the rows of another sweep, which ran some cells with more seeds."""
         return Rows(self._results, self._resolve, (*self._more, more))
 
     def values(self, axis: str) -> list[Any]:
@@ -43,7 +43,10 @@ class Rows:
         return self._results.axes[column_of(axis)]
 
     def select(self, figure: str, chosen: Mapping[str, Any]) -> dict[tuple[str, ...], _BySeed]:
-        """Return the values of a column in the rows with the chosen axes, by the other axes and by seed."""
+        """Return the values of a column in the rows that have the chosen values of axes.
+
+        The keys are the values of the other axes, and then the seed.
+        """
         wanted = {column_of(axis): self._texts(axis, value) for axis, value in chosen.items()}
         fixed = {column_of(axis) for axis, value in chosen.items() if not isinstance(value, list)}
         free = [axis for axis in self._results.points if axis not in fixed]
@@ -79,7 +82,10 @@ class Rows:
 
 
 def steady_of(results: Results) -> dict[str, int] | None:
-    """Count the runs that were steady when their measurement began; None if warm-ups have fixed lengths."""
+    """Count the runs that were steady when their measurement began, if warm-ups end by a criterion.
+
+    Returns None if warm-ups have fixed lengths.
+    """
     names = ["steady_is_met", "steady_after_requests"]
     if not set(names) <= set(results.table.column_names):
         return None
@@ -90,7 +96,7 @@ def steady_of(results: Results) -> dict[str, int] | None:
 
 
 def measured(measure: Measure, matrices: Mapping[str, Rows]) -> tuple[dict[str, Any], Estimate]:
-    """Return the values and labels of a measure as a dict, and its estimate over seeds, in its unit."""
+    """Evaluate a measure. Return a dict with its values and labels, and the estimate over all seeds."""
     rows = matrices[measure.matrix]
     by_name = {
         name: rows.select(
@@ -163,7 +169,7 @@ def judged_pin(pin: Pin, matrices: Mapping[str, Rows]) -> dict[str, Any]:
 
 
 def judged_case(case: Case, matrices: Mapping[str, Rows], run: str) -> dict[str, Any]:
-    """Evaluate the situation of a user. `run` is the command that ran the study."""
+    """Evaluate a situation of users. `run` is the command that ran the study."""
     found, _ = _named_errors(f"case {case.name}", lambda: measured(case.measure, matrices))
     return {
         "why": case.why,
@@ -217,7 +223,7 @@ def _named_errors(where: str, evaluate: Callable[[], Any]) -> Any:  # noqa: ANN4
 
 
 def drawn(figure: Figure, matrices: Mapping[str, Rows], names: Mapping[str, str]) -> dict[str, Any]:
-    """Return a figure as values: for each line, the value at each position, with its interval."""
+    """Return the values of a figure: for each line, the value and its interval at each position."""
     rows = matrices[figure.matrix]
     lines = [
         [_cell(rows, figure, line, place) for place in rows.values(figure.over)]
@@ -264,7 +270,7 @@ def _only(rows: Rows, figure: Figure, chosen: Mapping[str, Any]) -> _BySeed:
 
 
 def flat(claims: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]:
-    """Yield each claim with each of its measures, or with None if it has none."""
+    """Yield pairs of a claim and one of its measures. A claim without measures is paired with None."""
     for claim in claims:
         for measure in claim["measures"] or [None]:
             yield claim, measure

@@ -94,8 +94,8 @@ class Load(TypedDict):
 class Steady(TypedDict):
     """Runs whose warm-up ends by a criterion.
 
-    `met` of the `runs` were steady when their measurement began. `least` and `most` are the numbers of
-    requests of the shortest and the longest warm-up of all `runs`.
+    `runs` is the number of these runs, and `met` the number of those that were steady when their measurement
+    began. `least` and `most` are the numbers of requests in the shortest and in the longest warm-up.
     """
 
     met: int

@@ -1,4 +1,4 @@
-"""An outcome as a page: Markdown for the documentation, and HTML in the form of reports."""
+"""The page of a study's outcome: Markdown for the documentation, and HTML in the form of reports."""
 
 from __future__ import annotations
 
@@ -266,7 +266,7 @@ def _inline(text: str) -> str:
 def _image(outcome: dict[str, Any]) -> str:
     """Return the figure as a part of the page.
 
-    The part is empty without Matplotlib or if there is nothing to draw.
+    The part is empty if Matplotlib is missing or if there is nothing to draw.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "figure.svg"

@@ -1,4 +1,4 @@
-"""Runs more seeds if the seeds of a full run leave a claim undecided."""
+"""Runs additional seeds if a claim is still undecided after the seeds of a full run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from .definition import Claim, Measure
 from .measuring import Rows, measured
 from .verdicts import UNDECIDED, result_of
 
-#: Number of seeds after which a measure stays undecided; number of seeds that are added at a time.
+#: Largest number of seeds. A measure that is then still undecided stays so. `_STEP` seeds are added at a
+#: time.
 SEEDS_MOST: Final = 30
 _STEP: Final = 10
 
@@ -21,7 +22,9 @@ Run = Callable[[str, Mapping[str, Any]], Results]
 def run_on(
     claims: Iterable[Claim], experiments: Mapping[str, Mapping[str, Any]], rows: dict[str, Rows], run: Run
 ) -> None:
-    """Add seeds to the cells of each claim's main measure until the measure is decided or has all seeds.
+    """Run more seeds of the cells that a claim's main measure uses, until it is decided.
+
+    The number of seeds is limited by `SEEDS_MOST`.
 
     Args:
         claims: claims of the study.
@@ -44,7 +47,7 @@ def run_on(
 
 
 def narrowed(experiment: Mapping[str, Any], measure: Measure) -> dict[str, Any]:
-    """Return the experiment with only those values of axes that a measure selects."""
+    """Return the experiment reduced to those values of axes that a measure selects."""
     chosen = [{**measure.where, **selection} for selection in measure.selections.values()]
 
     def kept(axis: str, values: list[Any]) -> list[Any]:

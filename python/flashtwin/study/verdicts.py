@@ -26,16 +26,17 @@ VERDICTS: Final = (REPRODUCED, CONDITIONAL, NOT_REPRODUCED, OPEN, CONTRADICTORY,
 #: Verdicts on a pin and on a check.
 MET, MISSED, EXCLUDED = "met", "missed", "excluded by the paper"
 
-#: Footings that follow from the results of a claim's readings. Other footings are in the study's file.
+#: Footings that follow from the results of a claim's readings. All other footings are given in the study's
+#: file.
 ROBUST, DEPENDS = "robust", "depends on"
 
-#: Half-width of the interval around "no change" within which a change counts as no effect, by unit.
+#: A change counts as no effect if it differs from "no change" by at most this amount, by unit.
 _NO_EFFECT: Final = {"change": 3.0, "ratio": 0.03}
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A registered reading of the paper: its name and its result. It is run beside a claim's main measure."""
+    """A registered interpretation of the paper: its name, and the result of the claim's measure under it."""
 
     name: str
     result: str
@@ -43,7 +44,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Verdict on a claim, the footing, and the condition under which the claim is reproduced, if any."""
+    """Verdict on a claim, its footing, and the condition under which the claim is reproduced (or None)."""
 
     verdict: str
     footing: str
@@ -51,7 +52,7 @@ class Verdict:
 
 
 def result_of(measure: Measure, estimate: Estimate) -> str:
-    """Judge an estimate by its interval. The sign that the paper gives is compared first, then the size."""
+    """Judge an estimate: compare first the sign of the effect with the paper's, then the size."""
     if estimate.value is None:
         return UNMEASURED
     low, high = _ends(measure, estimate)
@@ -81,7 +82,10 @@ def _without_sign(measure: Measure, low: float, high: float, inside: bool) -> st
 
 
 def _ends(measure: Measure, estimate: Estimate) -> tuple[float, float]:
-    """Return the ends of the interval. A single seed has no interval and does not show a sign."""
+    """Return the ends of the interval of an estimate.
+
+    An estimate from a single seed has no interval. If a sign is to be shown, the ends are then infinite.
+    """
     assert estimate.value is not None
     if estimate.low is not None and estimate.high is not None:
         return estimate.low, estimate.high
@@ -97,7 +101,7 @@ def _is_small(measure: Measure, low: float, high: float) -> bool:
 
 
 def pin_of(measure: Measure, estimate: Estimate, contradicts: str | None) -> str:
-    """Judge a pin, which is met if the estimate is within its tolerance."""
+    """Judge a pin. It is met if the estimate is within the tolerance of the pin."""
     if estimate.value is None:
         return UNMEASURED
     assert measure.holds is not None
@@ -111,8 +115,8 @@ def verdict_of(claim: Claim, result: str, readings: Sequence[Reading], missed: S
 
     Args:
         claim: the claim.
-        result: result of its main measure.
-        readings: the registered readings of the paper, with their results.
+        result: result of the claim's main measure.
+        readings: the registered interpretations of the paper, with their results.
         missed: ids of missed pins of the main measure's matrix.
     """
     if claim.cannot_be_tested is not None or claim.footing == "vacuous":
@@ -134,7 +138,7 @@ def verdict_of(claim: Claim, result: str, readings: Sequence[Reading], missed: S
 
 def _supported(claim: Claim, others: str, is_robust: bool, missed: Sequence[str]) -> Verdict:
     conditions = [
-        f"the drive need not be the paper's (missed: {', '.join(missed)})" if missed else None,
+        f"the drive may differ from the paper's (missed: {', '.join(missed)})" if missed else None,
         claim.condition,
         f"not under: {others}" if others else None,
     ]

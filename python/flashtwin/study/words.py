@@ -1,4 +1,4 @@
-"""Measured values, figures and counts as text, for the terminal, the page and Markdown."""
+"""Formats measured values, figures and counts as text for the terminal, the page and Markdown."""
 
 from __future__ import annotations
 
@@ -77,12 +77,15 @@ def steady(found: dict[str, int] | None) -> str:
 
 
 def all_steady(outcome: dict[str, Any]) -> str | None:
-    """Describe how many runs of a study were steady; None if its warm-ups have fixed lengths."""
+    """Describe how many runs of a study were steady when their measurement began.
+
+    Returns None if all warm-ups have fixed lengths.
+    """
     found = [matrix["steady"] for matrix in outcome["matrices"] if matrix["steady"] is not None]
     if not found:
         return None
     met, runs = (words.count(sum(each[key] for each in found)) for key in ("met", "runs"))
-    return f"{met} of the {runs} runs whose warm-up ends by a criterion were steady by then"
+    return f"Of the {runs} runs that warm up until they are steady, or up to a limit, {met} became steady"
 
 
 def seeds(outcome: dict[str, Any]) -> str:

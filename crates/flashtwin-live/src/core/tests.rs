@@ -1,4 +1,4 @@
-//! Random calls at random instants on a clock of the test.
+//! Random calls at random instants. The test sets the clock.
 
 use flashtwin::{DeviceSpec, Rng, Ssd};
 
@@ -43,7 +43,7 @@ fn random_call(rng: &mut Rng, exported_bytes: u64) -> Call {
     }
 }
 
-/// Every call is returned once: at the first poll at or after its completion.
+/// Every call is returned once, by the first poll that is not before its completion.
 #[test]
 fn calls_complete_once_and_never_early() {
     for seed in flashtwin::seeds(6) {
@@ -54,7 +54,8 @@ fn calls_complete_once_and_never_early() {
         let mut open: Vec<u64> = Vec::new();
         let mut before = Time::ZERO;
         for number in 0..3000_u64 {
-            // Some pauses between polls are long; some polls are at the same instant.
+            // Some pauses between polls are long. Some polls are at the same instant as the
+            // previous one.
             now += match rng.below(10) {
                 0 => Time::from_ms(rng.below(20)),
                 1 => Time::ZERO,
@@ -86,7 +87,7 @@ fn calls_complete_once_and_never_early() {
     }
 }
 
-/// The device completes the same requests at the same times, however often the host polls.
+/// The completion times of requests do not depend on how often the host polls.
 #[test]
 fn frequent_polling_changes_no_due_time() {
     let dues = |seed: u64, looks: u64| {
@@ -134,7 +135,7 @@ fn long_calls_are_split_between_pages_and_complete_as_one() {
     assert_eq!(finished.len(), 1);
     let writes = core.twin().metrics().op(Op::Write);
     assert_eq!(writes.bytes, 5 << 20);
-    // The call is split at every whole MiB, and only there.
+    // The call is split at every multiple of 1 MiB, and nowhere else.
     assert_eq!(writes.requests, 6);
 }
 

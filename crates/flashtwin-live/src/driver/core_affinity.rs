@@ -1,25 +1,25 @@
-//! On a machine with two cores, the threads that serve share one core and leave the other to clients. Passing work
-//! between threads of the same core does not wake a core. On a virtual machine, waking a core takes longer than the
-//! device's response. If a thread finds the core contended, all serving threads move to the other core.
+//! On a machine with two cores, all threads that serve run on one core, and the other core is left to clients. Work is
+//! then passed between threads without waking a core. On a virtual machine, waking a core takes longer than the
+//! device's response. If a thread finds its core contended, all serving threads move to the other core.
 
 use std::cell::Cell;
 use std::mem::{size_of, zeroed};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Largest number of cores of a machine on which the serving threads share one core.
+/// Number of cores of a machine on which the serving threads share one core.
 const CORES_MAX: usize = 2;
 
 /// The core that the threads share.
 #[derive(Debug)]
 pub(super) struct CoreAffinity {
-    /// Cores that this process may use; empty if its threads are not bound to a core.
+    /// Cores that this process may use. Empty if the threads are not bound to a core.
     cores: Vec<usize>,
     /// Number of moves to another core.
     moves: AtomicUsize,
 }
 
 thread_local! {
-    /// Number of moves that this thread has followed, plus one; 0 before the thread's first call.
+    /// One more than the number of moves that this thread has followed; 0 before the thread's first call.
     static FOLLOWED: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -51,9 +51,10 @@ impl CoreAffinity {
         }
     }
 
-    /// Moves all threads to the next core because other programs use this one; each thread follows in its next call.
+    /// Orders all threads to move to the next core, because other programs use the present one. Each thread moves at
+    /// its next call.
     pub fn move_on(&self) {
-        // If several threads report contention at the same time, one report is enough.
+        // If several threads report contention at the same time, only one move results.
         let moves = FOLLOWED.get().wrapping_sub(1);
         let _ = self.moves.compare_exchange(
             moves,
@@ -80,7 +81,7 @@ fn allowed() -> Vec<usize> {
         .collect()
 }
 
-/// Binds this thread to one core. If the system refuses, the thread keeps its cores.
+/// Binds this thread to one core. If the system refuses, the thread may still use all its cores.
 fn stay_on(core: usize) {
     // SAFETY: all zeros is a valid set, and `core` is below the number of bits in a set.
     unsafe {
@@ -110,8 +111,8 @@ mod tests {
             let first = scope.spawn(|| {
                 let before = arrive();
                 affinity.move_on();
-                // A thread that has not followed yet may report contention of a core that the other threads have
-                // already left.
+                // From here on, this thread acts as one that has not moved yet. It reports contention of a core that
+                // the other threads have already left, so no further move results.
                 FOLLOWED.set(1);
                 affinity.move_on();
                 (before, arrive())

@@ -1,24 +1,25 @@
-//! Keeps idle cores from halting while calls arrive. Waking a halted core takes 1 to 100 µs, and longest on a virtual
-//! machine. Every request or response that is passed to a thread on a halted core is delayed by this time. The kernel
-//! keeps all cores awake while a process has [`LATENCY_FILE`] open and has written a latency of 0 to it. The
-//! permissions of the file determine which users may do so.
+//! Keeps idle cores from halting while calls arrive. Waking a halted core takes 1 to 100 µs, and longer on a virtual
+//! machine. Each request or response passed to a thread on a halted core is delayed by this time. The kernel keeps all
+//! cores awake while a process has [`LATENCY_FILE`] open and has written a latency of 0 to it. The permissions of the
+//! file determine which users may do so.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// File that limits the wake-up latency for as long as it is open (kernel documentation: power/pm_qos_interface).
+/// File that sets a limit on the wake-up latency of cores. The limit applies while the file is open (kernel
+/// documentation: power/pm_qos_interface).
 pub(super) const LATENCY_FILE: &str = "/dev/cpu_dma_latency";
-/// Longest time that a core may take to wake up, in us.
+/// Limit that forbids halting: the longest time, in µs, that a core may take to wake up.
 const NO_HALT: i32 = 0;
 /// Value that means no limit to the kernel.
 const ANY: i32 = 2_000_000_000;
-/// Time without a call, in ns, after which cores may halt again. The time is checked at intervals of this length, so
-/// cores may stay awake for up to twice as long.
+/// Time in ns without a call after which cores may halt again. It is checked once per such time, so cores may stay
+/// awake for up to twice as long.
 pub(super) const HOLD_NS: u64 = 100_000_000;
 
-/// A limit on the wake-up latency of cores, held while calls arrive.
+/// A limit on the wake-up latency of cores. It is held while calls arrive.
 #[derive(Debug)]
 pub(super) struct LatencyHint {
     /// The open file; `None` if the process has no permission for it.
@@ -42,8 +43,8 @@ impl LatencyHint {
         self.file.is_some()
     }
 
-    /// Notes a call. Returns true if this call makes the cores stay awake. Then [`Self::release_if_idle`] must be
-    /// called regularly.
+    /// Records that a call has arrived. Returns true if this call makes the cores stay awake. The caller must then
+    /// ensure that [`Self::release_if_idle`] is called regularly.
     #[inline]
     pub fn note_call(&self) -> bool {
         self.called.store(true, Ordering::Relaxed);
@@ -59,11 +60,12 @@ impl LatencyHint {
         self.held.load(Ordering::Relaxed)
     }
 
-    /// Lets cores halt again if no call arrived since the last check.
+    /// Allows cores to halt again if no call has arrived since the last check.
     pub fn release_if_idle(&self) {
         if self.is_held() && !self.called.swap(false, Ordering::Relaxed) {
             self.set_latency(ANY);
-            // If a call is made just before this line, cores may halt until the next call. That costs only latency.
+            // A call that arrives just before this line does not keep the cores awake. This only delays responses until
+            // the next call.
             self.held.store(false, Ordering::Relaxed);
         }
     }

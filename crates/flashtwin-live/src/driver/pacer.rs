@@ -1,14 +1,14 @@
-//! The pacer runs the device when its next event is due. Until then it sleeps for as long as sleep is precise enough,
-//! and spins for the rest.
+//! The pacer runs the device when its next event is due. It sleeps until shortly before the event, because sleeps end
+//! late, and spins for the rest.
 
 use super::cpu_latency_hint::HOLD_NS;
 use super::*;
 
-/// Longest time in ns that the pacer spins before an event. While it spins, it occupies a core that the served threads
-/// may need.
+/// Longest time in ns that the pacer spins before an event. A spinning pacer occupies a core that the server's other
+/// threads may need.
 pub(super) const SPIN_NS_MAX: u64 = 60_000;
 const SPIN_NS_MIN: u64 = 2_000;
-/// Polling period in ns while the device works and no caller waits for it.
+/// Period in ns in which the pacer runs a device that works while no caller waits for it.
 const IDLE_NS: u64 = 1_000_000;
 
 impl Shared {
@@ -41,9 +41,9 @@ impl Shared {
         }
     }
 
-    /// Sleeps until `margin_ns` before the next event if a caller relies on the pacer for this event, otherwise for
-    /// at least [`IDLE_NS`]. While cores are held awake, the sleep ends at `look_ns` at the latest. Returns whether a
-    /// caller relies on the pacer.
+    /// Sleeps until `margin_ns` before the next event if a caller relies on the pacer for this event. Otherwise sleeps
+    /// for at least [`IDLE_NS`]. While the cores are kept awake, the sleep ends at `look_ns` at the latest. Returns
+    /// whether a caller relies on the pacer.
     fn sleep(&self, margin_ns: u64, look_ns: u64) -> bool {
         let now_ns = self.clock.now_ns();
         let unhurried_ns = now_ns + IDLE_NS;
@@ -75,8 +75,8 @@ impl Shared {
         relied_on
     }
 
-    /// Spins until the next event if it is near. Does not yield the core, because a busy thread could then keep the
-    /// core for milliseconds.
+    /// Spins until the next event if it is near. Does not yield the core: a busy thread could then keep the core for
+    /// milliseconds.
     fn spin(&self) {
         while self.pollers.none() {
             let left_ns = self
@@ -91,14 +91,15 @@ impl Shared {
     }
 }
 
-/// Makes this thread's sleeps precise. By default, the kernel ends them up to 50 µs late.
+/// Makes the sleeps of this thread precise. By default, the kernel ends them up to 50 µs late.
 fn sleep_precisely() {
-    // SAFETY: the option takes a number and no pointer. If the system refuses it, sleeps are only less precise.
+    // SAFETY: the option takes a number and no pointer. If the system refuses it, sleeps are less precise, which does
+    // no harm.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
 }
 
-/// Measures by how much sleeps of 100 µs end too late. Returns the 90th percentile in ns, limited to [`SPIN_NS_MIN`]
-/// to [`SPIN_NS_MAX`].
+/// Measures how late sleeps of 100 µs end. Returns the 90th percentile of the delay in ns, at least [`SPIN_NS_MIN`] and
+/// at most [`SPIN_NS_MAX`].
 fn measured_spin_ns() -> u64 {
     const SLEEP: Duration = Duration::from_micros(100);
     let mut late_ns: Vec<u64> = (0..50)

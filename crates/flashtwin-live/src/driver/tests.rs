@@ -1,4 +1,4 @@
-//! The driver in real time with many threads, on devices that respond immediately, soon, or never.
+//! The driver in real time with many threads. The devices respond immediately, after a short time, or never.
 
 use std::sync::atomic::AtomicU32;
 
@@ -103,7 +103,7 @@ fn a_sleeping_waiter_is_woken_in_time() {
             .expect("threads");
         driver.shared.pollers.are_crowded(u64::MAX);
         for number in 0..20 {
-            // After this time, the pacer sleeps without an end.
+            // After this time, the pacer sleeps until it is woken.
             thread::sleep(Duration::from_millis(3));
             driver
                 .call(&page(Op::Read, number * 100), 0)
@@ -141,8 +141,8 @@ fn the_hint_is_released_without_calls() {
         while driver.shared.hint.is_held() && began.elapsed() < Duration::from_secs(20) {
             thread::sleep(Duration::from_millis(5));
         }
-        // Setting and releasing the hint writes 8 bytes per round. More rounds may be in the file if this thread
-        // could not make calls for a long time.
+        // In each round, setting and releasing the hint writes 8 bytes. There may be more, if the hint was released and
+        // set again because this thread made no calls for a long time.
         let wishes = std::fs::read(&path).expect("a file");
         assert!(wishes.len() >= round * 8 && wishes.len().is_multiple_of(8));
     }
@@ -209,15 +209,15 @@ fn made_up(does: Does) -> Driver {
     Driver::start(twin, Dilation::default(), undo(), None, Arc::default()).expect("threads")
 }
 
-/// Returns the results of the calls of four threads. Panics if a call has not returned after a time that is long
-/// enough for any machine.
+/// Returns the results of calls by four threads. Panics if a call does not return within a time that suffices on any
+/// machine.
 fn outcomes(driver: &Arc<Driver>) -> Vec<Result<(), Failure>> {
     let (send, results) = std::sync::mpsc::channel();
     for number in 0..4 {
         let (driver, send) = (driver.clone(), send.clone());
         thread::spawn(move || {
             let call = || driver.call(&page(Op::Read, number), 0);
-            // The thread that runs into the bug panics, too.
+            // The thread that runs the model into the bug also panics.
             let outcome = catch_unwind(AssertUnwindSafe(call)).unwrap_or(Err(Failure::Lost));
             send.send(outcome).expect("the test listens");
         });

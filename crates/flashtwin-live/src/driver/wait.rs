@@ -1,19 +1,19 @@
-//! Waiting for a response. A waiter polls the clock, and runs the device when its next event is due. Thus it receives
-//! most responses without being woken. Polling matters on a virtual machine, where waking a thread takes longer than
-//! the response of many flash devices. Between two polls, the waiter yields the core. In three cases it sleeps instead,
-//! and the pacer wakes it: other threads occupy the core, too many threads wait, or the wait is long.
+//! Waiting for a response. A waiter polls the clock, and runs the device when its next event is due. It thus receives
+//! most responses without having to be woken. This matters on a virtual machine, where waking a thread takes longer
+//! than the response of many flash devices. Between two polls, the waiter yields the core. In three cases it sleeps
+//! instead, and the pacer wakes it: other threads need the core, too many threads wait, or the wait is long.
 
 use super::*;
 
-/// Longest time that a waiter polls, in ns. In a longer wait, the time to wake a thread matters little.
+/// Longest time in ns that a waiter polls. If the wait is longer, the time to wake a thread matters little.
 const POLL_NS_MAX: u64 = 10_000_000;
-/// Number of polling threads per core. Further waiting threads sleep.
+/// Largest number of polling threads per core. Further waiting threads sleep.
 const POLLERS_PER_CORE: usize = 8;
-/// Length of a yield, in ns, above which the waiter's core counts as contended.
+/// If a yield takes longer than this, in ns, the waiter's core counts as contended.
 const CROWDED_NS: u64 = 500_000;
-/// Time for which no thread polls after contention was detected, in ns.
+/// Time in ns after the detection of contention in which no thread may poll.
 const CROWD_NS: u64 = 20_000_000;
-/// If the device's next event is nearer than this, in ns, a waiter does not yield the core.
+/// A waiter does not yield the core if the next event of the device is nearer than this, in ns.
 const NEAR_NS: u64 = 1_000;
 
 /// A caller and its response.
@@ -27,7 +27,7 @@ pub(super) struct Waiter {
 }
 
 thread_local! {
-    /// Waiter of this thread. A thread waits for one call at a time, and reuses its waiter for the next call.
+    /// The waiter of this thread. A thread waits for only one call at a time, and reuses its waiter for the next call.
     pub(super) static WAITER: Arc<Waiter> = Arc::new(Waiter {
         thread: thread::current(),
         completed: AtomicBool::new(false),
@@ -63,13 +63,13 @@ impl Waiter {
     }
 }
 
-/// The callers whose calls the device has completed. Dropping this value fails the calls of all callers that have not
-/// been woken. Thus no caller waits forever if the model panics before they are woken.
+/// The callers whose calls the device has completed. Dropping this value fails the calls of those callers that have not
+/// been woken. Therefore no caller waits forever if the model panics first.
 #[derive(Default)]
 pub(super) struct Finished(pub Vec<(Arc<Waiter>, Response)>);
 
 impl Finished {
-    /// Wakes the callers whose calls have completed, except `myself`, which is awake.
+    /// Wakes the callers whose calls have completed, except the caller of this function, `myself`.
     pub fn wake(&mut self, myself: Option<&Waiter>) {
         for (caller, _) in self.0.drain(..) {
             if myself.is_none_or(|me| !std::ptr::eq(me, &*caller)) {
@@ -88,7 +88,7 @@ impl Drop for Finished {
     }
 }
 
-/// Number of polling waiters, and whether polling is permitted.
+/// Limits the number of polling waiters. Polling may also be forbidden for some time.
 #[derive(Debug)]
 pub(super) struct Pollers {
     most: usize,
@@ -117,7 +117,7 @@ impl Pollers {
         self.crowded_until_ns.store(until_ns, Ordering::Relaxed);
     }
 
-    /// Returns a place among the polling threads; `None` if all are taken or polling is not permitted.
+    /// Returns a place among the polling threads; `None` if all places are occupied or polling is forbidden.
     fn join(&self, now_ns: u64) -> Option<Polling<'_>> {
         if now_ns < self.crowded_until_ns.load(Ordering::Relaxed) {
             return None;
@@ -146,7 +146,7 @@ impl Shared {
             self.poll(waiter);
             drop(polling);
         }
-        // This thread stops polling, so other waiters may depend on the pacer.
+        // Other waiters may depend on the pacer now, because this thread has stopped polling.
         self.rely_on_pacer();
         while !waiter.is_completed() {
             thread::park();

@@ -1,4 +1,4 @@
-//! Counts of the interval between two reports, compared with the calls made in it.
+//! Reports: the counts between two reports are those of the calls made between them.
 
 use flashtwin::{Device, DeviceSpec, Flash, Request, Ssd};
 
@@ -18,7 +18,7 @@ fn full_device() -> Ssd {
     ssd
 }
 
-/// Writes random pages of the whole device, one at a time.
+/// Writes random pages of the whole device, with one write in flight.
 fn write(device: &mut Device<Flash>, pages: u64) {
     let exported = device.exported_bytes() / PAGE;
     for i in 0..pages {
@@ -90,7 +90,7 @@ fn two_reports_add_up_to_the_whole() {
 fn percentiles_cover_the_time_between_reports() {
     let device = full_device();
     let before = counts(&device, 1.0, &[1_000; 1000]);
-    // The values are 1 to 1000 µs, so the percentile p is 10 p µs.
+    // The values are 1 to 1000 µs. Therefore the percentile p is 10 p µs.
     let late: Vec<u64> = (1..=1000).map(|us| us * 1000).collect();
     let now = counts(&device, 2.0, &[vec![1_000; 1000], late].concat());
     let recent = now.since(&before).lateness;

@@ -1,4 +1,4 @@
-//! A whole server in one process: data, timing, restart.
+//! A whole server in one process: its data, its timing, and its restart.
 
 mod orders;
 mod power;
@@ -10,7 +10,7 @@ use flashtwin::Rng;
 
 use super::*;
 
-/// A directory with a small device; it is removed at the end of the test.
+/// A directory with a small device. It is removed at the end of the test.
 struct Place(PathBuf);
 
 impl Place {
@@ -58,8 +58,8 @@ impl Drop for Place {
     }
 }
 
-/// Each thread writes its own pages, and all threads read one shared page. Every read must return the last acknowledged
-/// write.
+/// Each thread writes its own pages, and all threads read one shared page. Every read must return the last write that
+/// was acknowledged.
 #[test]
 fn reads_return_the_last_acknowledged_write() {
     for seed in flashtwin::seeds(1) {
@@ -147,7 +147,7 @@ fn a_restart_finds_data_and_flash_as_they_were() {
     let mut read = vec![0; data.len()];
     server.connect().read(&mut read, 8192).expect("completes");
     assert_eq!(read, data);
-    // The written pages are on flash, so reading them takes flash time again. Reading an unwritten page takes none.
+    // Reading the written pages takes flash time, because they are on flash now. Reading an unwritten page takes none.
     let p50_us = |server: &Server| server.report().responses.read.percentiles.p50_us;
     assert!(p50_us(&server) > 25.0, "{}", p50_us(&server));
     drop(server);
@@ -223,7 +223,7 @@ fn zeros_that_must_be_written_are_not_fast() {
         (requests.trim.requests, requests.write.requests)
     };
     assert_eq!(asked(), (1, 0));
-    // The range covers no whole page, so no page can be trimmed.
+    // The range contains no whole page, so no page can be trimmed.
     let slow = server
         .connect()
         .zero(512, 4096, false, true, true)

@@ -1,4 +1,4 @@
-//! Stores compared with a plain vector of bytes, and their reported extents.
+//! Stores and their lists of extents, compared with a plain vector of bytes.
 
 use std::fs;
 use std::path::PathBuf;
@@ -26,8 +26,8 @@ impl Drop for Place {
     }
 }
 
-/// Compares a store with a vector under random writes and zeros. The listed stretches must cover the store, and holes
-/// must be zero.
+/// Compares a store with a vector under random writes and zeros. The listed stretches must cover the whole store, and
+/// holes must read as zeros.
 fn behaves(store: &Store, model: &mut [u8], seed: u64) {
     let mut rng = Rng::new(seed);
     for _ in 0..400 {

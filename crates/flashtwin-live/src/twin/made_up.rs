@@ -1,4 +1,4 @@
-//! A device for tests that behaves in a way that no real device does.
+//! A device for tests. It behaves in ways in which no real device behaves.
 
 use std::path::Path;
 
@@ -20,9 +20,9 @@ pub(crate) struct MadeUp {
 
 /// Behaviour of the made-up device.
 pub(crate) enum Does {
-    /// Accepts requests, and panics when it is run after that.
+    /// Accepts requests, and panics when the device is next run.
     BreaksLater { asked: bool },
-    /// Completes the first request when the second one is submitted, and then panics.
+    /// Completes the first request when the second one is submitted, and panics after that.
     BreaksAtTheSecond { first: Option<u64> },
     /// Never responds, and panics in a power loss.
     BreaksInACut,

@@ -1,4 +1,4 @@
-//! Earlier contents of a store's pages, compared with a reference that copies all contents.
+//! The module is compared with a reference that copies all contents of all pages.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use super::*;
 const PAGES: u64 = 6;
 const PAGE: u64 = 1024;
 
-/// Contents of pages, each represented by a number: the contents in the store, the safe contents, and those that
-/// running programs write.
+/// The reference. Contents of a page are represented by a number. For each page: the contents in the store, the safe
+/// contents, and the contents that running programs write.
 #[derive(Default)]
 struct Reference {
     of: BTreeMap<u64, (u8, u8, VecDeque<u8>)>,
@@ -82,8 +82,8 @@ fn a_power_loss_keeps_flushed_writes() {
         let store = Store::memory(PAGES * PAGE).expect("memory");
         let undo = Undo::new(Durable::Flushed, PAGE as u32, PAGES * PAGE);
         let (mut now, mut safe) = ([0_u8; PAGES as usize], [0_u8; PAGES as usize]);
-        // Flushes in flight. Each has its number, the contents of all pages when it was requested, and the page if it
-        // is a forced write.
+        // Flushes in flight. Each has its number and the contents of all pages when it was requested. If it is a forced
+        // write, it also has the page.
         let mut flushes: Vec<(u64, [u8; PAGES as usize], Option<u64>)> = Vec::new();
         let mut value = 0;
         for _ in 0..100 {
@@ -107,8 +107,8 @@ fn a_power_loss_keeps_flushed_writes() {
                     undo.flush_ended(number, bytes);
                     for page in (0..PAGES).filter(|page| of.is_none_or(|of| of == *page)) {
                         let safe = &mut safe[page as usize];
-                        // A safe value never decreases. A flush that was requested later may have completed earlier and
-                        // made a newer value safe.
+                        // A safe value never decreases: a later flush may have completed first and made a newer value
+                        // safe.
                         *safe = held[page as usize].max(*safe);
                     }
                 }
@@ -159,7 +159,7 @@ fn other_pages_are_restored_after_one_that_fails() {
     for page in 0..PAGES {
         assert_eq!(holds(page), u8::from(refused.contains(&page)), "{page}");
     }
-    // The next power loss does not depend on this one. It loses no writes that were acknowledged in between.
+    // The next power loss does not depend on this one: it loses no writes that were acknowledged between the two.
     write(2);
     for lpn in all() {
         undo.on_program(PageProgram::Queued(lpn));

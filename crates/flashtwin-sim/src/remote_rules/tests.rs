@@ -1,5 +1,5 @@
-//! Tests that rules at the other end of a socket give the same results as rules in the same process, and that a device
-//! survives a failure of the rules.
+//! Rules at the other end of a socket: they give the same results as rules in the same process, and a device survives
+//! their failure.
 
 use std::cmp::Reverse;
 use std::thread;
@@ -9,7 +9,7 @@ use flashtwin::Rng;
 
 use super::*;
 
-/// A scheme that uses all data it receives: it counts units, and places survivors by age.
+/// A scheme whose choices depend on all data that a scheme receives. It places survivors of GC by age.
 #[derive(Clone, Default)]
 struct Mine {
     closed: u64,
@@ -56,7 +56,7 @@ impl Scheme for Mine {
     }
 }
 
-/// A rule whose choice depends on every number of a unit.
+/// A victim rule whose choice depends on every number in the description of a unit.
 #[derive(Clone)]
 struct Choose;
 
@@ -140,7 +140,7 @@ fn a_device_outlives_its_rules() {
     let remote = RemoteRules::connect(ours).unwrap();
     let mut device = Placed::with_rules(&setup(), &remote.rules).unwrap();
     let mut rng = Rng::new(1);
-    // Without rules no unit is collected, so finally a write finds no free unit.
+    // Once the rules have failed, no unit is collected. Finally a write finds no free unit.
     let end = (0..5000).find(|_| {
         let lpn = Lpn(rng.below(300) as u32);
         device.write(lpn, 1, None, &[]).is_err()
@@ -168,7 +168,7 @@ fn nonsense_from_the_other_side_is_an_error() {
         bytes.truncate(rng.below(bytes.len() as u64 + 1) as usize);
         let sent = |bytes: &[u8]| {
             let (mut ours, theirs) = UnixStream::pair().unwrap();
-            // The other end may close the connection before it has received all bytes.
+            // An error is ignored: the other end may close the connection before it has received all bytes.
             let _ = ours.write_all(bytes);
             ours.shutdown(std::net::Shutdown::Write).unwrap();
             (ours, theirs)

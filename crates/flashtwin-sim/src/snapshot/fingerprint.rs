@@ -1,11 +1,12 @@
-//! Fingerprint of a snapshot: all settings that determine the state of the flash, and no other settings.
+//! Fingerprint of a snapshot: the text of all settings on which the state of the flash depends. Other settings are not
+//! part of it.
 
 use flashtwin::spec::Level;
 use flashtwin::DeviceSpec;
 
 use crate::Described;
 
-/// Keys that the state of the flash depends on.
+/// Keys of a device file on which the state of the flash depends.
 const FINGERPRINT_KEYS: [&str; 19] = [
     "geometry.chips",
     "geometry.planes_per_chip",
@@ -28,7 +29,7 @@ const FINGERPRINT_KEYS: [&str; 19] = [
     "gc.low_percent",
 ];
 
-/// Keys that determine the state of the flash in devices with a translation layer per chip, in addition to `ftl.kind`.
+/// Further keys on which the state of the flash depends if the device has a translation layer per chip.
 const FINGERPRINT_KEYS_OF_CHIPS: [&str; 9] = [
     "ftl.cmt_entries",
     "ftl.protected_entries",
@@ -51,7 +52,8 @@ const FINGERPRINT_KEYS_OF_VOLUMES: [&str; 6] = [
     "array.rotation",
 ];
 
-/// Returns one line per key, each with the prefix `of`. The value is `-` if the drive does not have the key.
+/// Returns one line per key. Each line begins with the prefix `of`. The value is `-` if the drive does not have the
+/// key.
 fn of_drive(spec: &DeviceSpec, of: &str) -> String {
     let value = |key: &str| spec.value_toml(key).unwrap_or_else(|| "-".into());
     let line = |key: &str| format!("{of}{key} = {}\n", value(key));
@@ -70,8 +72,8 @@ fn of_drive(spec: &DeviceSpec, of: &str) -> String {
         .collect()
 }
 
-/// Returns the text of all settings that determine the state of a device. For an array, these are the settings of its
-/// members in order and, with SWAN, the layout of its volume.
+/// Returns the text of all settings on which the state of a device depends. For an array, these are the settings of its
+/// members, in order. A SWAN array adds the layout of its volume.
 pub(super) fn fingerprint(is: &Described) -> String {
     let Some(array) = is.array else {
         return of_drive(is.members[0], "");

@@ -1,9 +1,10 @@
-//! Snapshots: the flash state of a device in one file, so that a device has to be preconditioned only once.
+//! Snapshots: files with the flash state of a device. With a snapshot, a device has to be preconditioned only once.
 //!
-//! A file has these parts: a magic number, the format version, three texts (flashtwin's version, fingerprint, origin),
-//! the state, the length of the state, a CRC-32 of everything before it, and an end mark. The fingerprint covers only
-//! the settings that determine the state. Timing, link and buffer may therefore differ between the saved and the loaded
-//! device. A file gets its final name only when it is complete, and is used only if its checksum is correct.
+//! A file consists of a magic number, the format version, three texts (flashtwin's version, the fingerprint, the origin
+//! of the state), the state, the length of the state, a CRC-32 of everything before it, and an end mark. The
+//! fingerprint contains only settings on which the state depends. The loaded device may therefore differ from the saved
+//! one in timing, link and buffer. A file gets its final name only when it is complete. It is loaded only if its
+//! checksum is correct.
 
 mod fingerprint;
 mod read;
@@ -31,8 +32,8 @@ const TRAILER_BYTES: u64 = 8 + 4 + 4;
 const TEXT_BYTES_MAX: u32 = 64 * 1024;
 const BUFFER_BYTES: usize = 256 * 1024;
 
-/// Saves the flash state of an idle device. The contents of the device's buffer are not saved. `made_by` describes the
-/// origin of the state for readers of the file.
+/// Saves the flash state of an idle device, without the contents of its buffer. `made_by` describes the origin of the
+/// state for people and programs that read the file.
 ///
 /// # Errors
 /// Fails if the file cannot be written. An older file of this name then remains.
@@ -50,13 +51,15 @@ pub fn save_snapshot<S: Drivable>(
     })
 }
 
-/// Loads a snapshot into an idle device with the same fingerprint. Returns the snapshot's origin. An error leaves the
-/// device unchanged, except in one case: the checksum is correct, but the file has more state than the device. The
-/// snapshot of an array fits every array with the same members, regardless of the level. The snapshot of a SWAN array
-/// is an exception: it fits only SWAN arrays with the same groups and segments.
+/// Loads a snapshot into an idle device with the same fingerprint. Returns the origin of the state, as given to
+/// [`save_snapshot`].
+///
+/// The snapshot of an array fits every array with the same members, regardless of the level. With SWAN, it fits only
+/// SWAN arrays with the same groups and segments. An error leaves the device unchanged, with one exception: the
+/// checksum is correct, but the file has more state than the device.
 ///
 /// # Errors
-/// Fails if the file cannot be read, is not a snapshot, is of another version or another device, or is damaged.
+/// Fails if the file cannot be read, is damaged, is no snapshot, or belongs to another version or another device.
 pub fn load_snapshot<S: Drivable>(path: &Path, device: &mut Device<S>) -> Result<String, SimError> {
     let opening = |e| SimError::io(path, "open", e);
     // Opening a pipe would wait for its writer.

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{BUFFER_BYTES, END, FORMAT, MAGIC, TEXT_BYTES_MAX, TRAILER_BYTES};
 use crate::SimError;
 
-/// Reason why a file cannot be used, without the name of the file.
+/// Reason for which a file cannot be used. The name of the file is not included.
 pub(super) enum Unusable {
     Io(io::Error),
     Wrong(String),
@@ -112,7 +112,8 @@ pub(super) fn verify(
         input.read_exact(&mut buffer[..n])?;
         crc.update(&buffer[..n]);
         left -= n as u64;
-        // The last eight bytes before the checksum are the length of the state. They may be spread over two buffers.
+        // The last eight bytes before the checksum are the length of the state. The end of the buffer may fall between
+        // them.
         let kept = n.min(8);
         length.rotate_left(kept);
         length[8 - kept..].copy_from_slice(&buffer[n - kept..n]);

@@ -1,4 +1,4 @@
-//! Snapshots that are intact, damaged, from another device, or saved to a full disk.
+//! Snapshots that are intact, that are damaged, that belong to another device, or whose disk is full.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -27,7 +27,7 @@ fn warm() -> Ssd {
     ssd
 }
 
-/// A directory of the test's own, which is removed at the end.
+/// A temporary directory of one test. It is removed at the end of the test.
 struct Directory(PathBuf);
 
 impl Directory {
@@ -48,7 +48,7 @@ impl Drop for Directory {
     }
 }
 
-/// Saves a preconditioned device, changes the bytes of the file, and loads them into `into`. Returns the error.
+/// Saves a preconditioned device and changes the bytes of the file. Returns the error of loading the file into `into`.
 fn load_changed(name: &str, into: &mut Ssd, change: impl FnOnce(&mut Vec<u8>)) -> SimError {
     let directory = Directory::new(name);
     let path = directory.0.join("warm");
@@ -223,7 +223,8 @@ fn a_name_that_cannot_be_written_is_an_error() {
     save_snapshot(Path::new("/"), &warm(), "").expect_err("no file name");
 }
 
-/// A loaded translation layer continues exactly as the saved one. Its state fits no other kind of layer.
+/// A device whose translation layer is loaded continues exactly as the saved device. The state of one kind of layer
+/// fits no other kind.
 #[test]
 fn translation_layers_are_saved_whole() {
     for kind in ["dftl", "bast", "fast", "faster"] {
@@ -284,8 +285,8 @@ fn state_of(array: &Array) -> Vec<u8> {
     bytes
 }
 
-/// The snapshot of an array has the states of the members, so it fits any array of the same members, regardless of the
-/// level.
+/// The snapshot of an array consists of the states of the members. Therefore it fits any array of the same members,
+/// regardless of the level.
 #[test]
 fn arrays_are_saved_and_fit_arrays_of_the_same_members() {
     let directory = Directory::new("array");
@@ -331,7 +332,7 @@ fn arrays_are_saved_and_fit_arrays_of_the_same_members() {
     assert!(error.to_string().contains("array.members is -"), "{error}");
 }
 
-/// The snapshot of a volume contains the map of its pages, so it fits only arrays with the same groups.
+/// The snapshot of a SWAN volume contains the map of its pages. Therefore it fits only arrays with the same groups.
 #[test]
 fn volumes_are_saved_and_fit_the_same_groups() {
     let directory = Directory::new("volume");

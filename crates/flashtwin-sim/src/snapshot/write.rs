@@ -10,7 +10,8 @@ use flashtwin_workload::{sync_directory, Partial};
 use super::{fingerprint, END, FORMAT, MAGIC};
 use crate::{Drivable, SimError};
 
-/// Writes through `wrap` to a temporary file beside `path`, and renames that file after all data are on disk.
+/// Writes to a temporary file beside `path`, through the writer that `wrap` returns. Renames the file to `path` after
+/// all data are on disk.
 pub(super) fn save_through<S: Drivable>(
     path: &Path,
     device: &Device<S>,
@@ -32,7 +33,8 @@ pub(super) fn save_through<S: Drivable>(
         partial.publish(path).map(drop)
     };
     written().map_err(|e| SimError::io(path, "write", e))?;
-    // Errors are ignored. Even if directories cannot be synced, a crash leaves either the old or the new file complete.
+    // An error is ignored: even without a sync of the directory, a crash leaves either the old or the new file
+    // complete.
     let _ = sync_directory(path);
     Ok(())
 }

@@ -23,13 +23,13 @@ pub struct ArraySummary {
     pub parity_pages_written: u64,
     /// Pages read to compute parity.
     pub pages_read_for_parity: u64,
-    /// Pages reconstructed from the other pages of their stripe.
+    /// Pages that were missing and were computed from the other pages of their stripe.
     pub pages_recovered: u64,
-    /// Pages that were also read from other members because the first read took too long.
+    /// Hedged pages: pages that were also read from other members because the first read took too long.
     pub pages_hedged: u64,
     /// Hedged pages whose second read completed first.
     pub hedges_won: u64,
-    /// Pages read from members but not used, because the same data were available earlier from other members.
+    /// Pages read from members in vain, because the same data were available earlier from other members.
     pub pages_read_in_vain: u64,
     /// Pages read to rebuild members.
     pub pages_read_to_rebuild: u64,
@@ -43,25 +43,26 @@ pub struct ArraySummary {
     pub read_amplification: f64,
     /// Pages written to members per page that the front end wrote.
     pub write_amplification: f64,
-    /// Valid pages moved so that the segments that held them could be trimmed.
+    /// Valid pages that were moved out of segments so that the segments could be trimmed.
     pub pages_moved: u64,
     /// Segments trimmed on all their members.
     pub segments_trimmed: u64,
-    /// Sum of the pages that the host wrote and the pages moved, per page that the host wrote.
+    /// Write amplification of the volume: pages written by the host plus pages moved, divided by pages written by the
+    /// host.
     pub volume_write_amplification: f64,
-    /// Pages programmed on all members' flash per page that the front end wrote.
+    /// Pages programmed on the flash of all members, per page that the front end wrote.
     pub total_write_amplification: Option<f64>,
-    /// Page stripes whose data were all written by one request, so that nothing was read for the parity.
+    /// Page stripes that one request wrote completely, so that no page was read to compute the parity.
     pub stripes_written_whole: u64,
     /// Page stripes written by read-modify-write.
     pub stripes_read_modify_write: u64,
     /// Page stripes written by reconstruct-write.
     pub stripes_reconstruct_write: u64,
-    /// Page stripes written after missing data had been reconstructed.
+    /// Page stripes for whose write missing data had to be reconstructed first.
     pub stripes_recovered: u64,
-    /// Page stripes written in part without any read, because all their parity was on failed members.
+    /// Page stripes that were written in part without any read, because the members with their parity had failed.
     pub stripes_without_parity: u64,
-    /// Writes that waited for another write in the same row.
+    /// Writes that waited because another write to the same row was in flight.
     pub row_waits: u64,
     /// PARTICIPATE_GGC messages.
     pub gc_participations: u64,
@@ -71,7 +72,8 @@ pub struct ArraySummary {
     pub gc_forced: u64,
     /// Messages to stop collecting.
     pub gc_left_off: u64,
-    /// Phases of the array. The same members work throughout a phase. Empty unless faults were requested.
+    /// Phases of the array. During a phase, the set of working members does not change. Empty unless faults were
+    /// requested.
     pub phases: Vec<PhaseSummary>,
     /// Members that were replaced.
     pub rebuilds: Vec<RebuildSummary>,
@@ -88,14 +90,15 @@ pub struct MemberSummary {
     pub flash: FlashSummary,
 }
 
-/// Counters and response times of a phase. A phase ends when a member fails, is replaced, or is completely rebuilt.
+/// Counters and response times in one phase of an array. A phase ends when a member fails, is replaced, or has been
+/// completely rebuilt.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PhaseSummary {
     /// `whole`, `degraded`, `rebuilding` or `lost`.
     pub condition: &'static str,
     /// Start of the phase, in seconds from the start of the measurement.
     pub from_s: f64,
-    /// End of the phase. The last phase ends with the last event.
+    /// End of the phase, in seconds from the start of the measurement. The last phase ends with the last event.
     pub until_s: f64,
     /// Response times of the reads and writes that completed in the phase.
     pub all: Latency,
@@ -105,7 +108,7 @@ pub struct PhaseSummary {
     pub write: Latency,
     /// Requests not served because data were lost.
     pub requests_failed: u64,
-    /// Pages reconstructed from the other pages of their stripe.
+    /// Pages that were missing and were computed from the other pages of their stripe.
     pub pages_recovered: u64,
     /// Pages read from members per page that the front end read.
     pub read_amplification: f64,
@@ -120,16 +123,16 @@ pub struct RebuildSummary {
     pub member: usize,
     /// Start of the rebuild, in seconds from the start of the measurement.
     pub from_s: f64,
-    /// End of the rebuild; `None` if it did not end.
+    /// End of the rebuild, in seconds from the start of the measurement; `None` if the rebuild was not completed.
     pub until_s: Option<f64>,
     /// Bytes written to the member to restore missing data.
     pub bytes_written: u64,
-    /// Bytes that the member had to restore at the start.
+    /// Number of bytes to restore, as known at the start of the rebuild.
     pub bytes: u64,
 }
 
-/// Returns the read amplification and the write amplification between two states: pages read from or written to members
-/// per page that the front end read or wrote.
+/// Returns the read amplification and the write amplification of an array between the states `before` and `now`: pages
+/// read from (written to) members per page that the front end read (wrote).
 fn amplification(now: &RaidStats, before: &RaidStats) -> (f64, f64) {
     let of = |all: fn(&RaidStats) -> u64, data: fn(&RaidStats) -> u64| {
         ratio(
@@ -201,8 +204,8 @@ impl ArraySummary {
     }
 }
 
-/// Returns the time from `start` to `at` in seconds. The division by 1e12, unlike a multiplication by 1e-12, returns the
-/// nearest double: a fault that the options place at 0.4 s is reported at 0.4.
+/// Returns the time from `start` to `at` in seconds. The division by 1e12 returns the nearest double, unlike a
+/// multiplication by 1e-12. A fault requested at 0.4 s is therefore reported at 0.4.
 fn seconds(at: Time, start: Time) -> f64 {
     at.saturating_sub(start).0 as f64 / 1e12
 }

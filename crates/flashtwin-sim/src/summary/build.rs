@@ -139,8 +139,8 @@ impl Latency {
     /// Computes the response times of the requests counted in `op`.
     pub fn new(op: &OpMetrics) -> Latency {
         let max_ns = op.response_max.to_ns();
-        // The histogram returns the upper end of a bucket. Therefore a percentile is limited to the longest response
-        // time.
+        // A histogram returns the upper end of a bucket, so a percentile could exceed the longest response time. It is
+        // limited to that time.
         let histogram = op.histogram_ns();
         let at = |share| histogram.value_at_quantile(share).min(max_ns) as f64 * 1e-3;
         Latency {
@@ -285,7 +285,7 @@ fn series(series: &Series, progress: &[RebuildPoint]) -> Vec<SeriesPoint> {
     let interval_s = series.interval().as_s();
     let us = |ps: u64| ps as f64 * 1e-6;
     let mean_us = |ps_sum: u64, count: u64| (count > 0).then(|| us(ps_sum) / count as f64);
-    // A value that needs a completed request is `None` in an interval without one.
+    // Values that are computed from completed requests are `None` in an interval in which no request completed.
     let of_any = |p: &Point, value: f64| (p.reads + p.writes > 0).then_some(value);
     let point = |p: &Point| SeriesPoint {
         t_s: p.interval as f64 * interval_s,

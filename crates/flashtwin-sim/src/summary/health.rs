@@ -1,8 +1,8 @@
-//! Health logs of the drive after the run, and the lifetime projected from the run's write rate.
+//! Health logs of the drive after the run, and its lifetime at the write rate of the run.
 //!
-//! Units are those of NVMe. SMART / Health (log 02h) counts data in units of 512 000 bytes, rounded up. The endurance
-//! group log (09h) counts data in billions of bytes. Both logs count the measured part of the run; wear is counted
-//! since the device was new.
+//! The units of the values are those of NVMe. SMART / Health (log 02h) counts data in units of 512 000 bytes, rounded
+//! up. The endurance group log (09h) counts data in billions of bytes. Both logs cover the measured part of the run,
+//! except wear, which is counted since the device was new.
 
 use flashtwin::metrics::Metrics;
 use flashtwin::{DeviceSpec, Op};
@@ -26,33 +26,36 @@ pub struct Health {
     pub host_read_commands: u64,
     /// Writes completed.
     pub host_write_commands: u64,
-    /// Mean erase count as a percentage of the rated erases, rounded up. It may exceed 100, and is 0 without a rating.
+    /// Mean erase count as a percentage of the rated erases, rounded up. The value may exceed 100. It is 0 if the drive
+    /// has no rating.
     pub percentage_used: u64,
-    /// Percentage of the reserve blocks that are not worn out.
+    /// Percentage of the reserve blocks that are left, where each worn-out block uses up one.
     pub available_spare_percent: u64,
-    /// Number of blocks that have reached the erase count that they survive.
+    /// Number of worn-out blocks: blocks that have reached the erase count that they survive.
     pub spent_blocks: u32,
     /// Bytes written by the host.
     pub host_bytes_written: u64,
     /// Bytes programmed in the flash, including summary pages and the drive's parity and metadata.
     pub media_bytes_written: u64,
-    /// Bytes written to the medium per byte written by the host; `None` if the host wrote nothing.
+    /// Write amplification of the device: bytes programmed in the flash per byte written by the host. `None` if the
+    /// host wrote nothing.
     pub device_write_amplification: Option<f64>,
     /// Bytes written by the host divided by the exported capacity.
     pub drive_writes: f64,
-    /// Lifetime of the drive at the write rate of the run; `None` without a rating or if the host wrote nothing.
+    /// Lifetime of the drive at the write rate of the run. `None` if the drive has no rating or the host wrote nothing.
     pub lifetime: Option<Lifetime>,
 }
 
-/// Lifetime projected under the assumption that the run is repeated until the mean block reaches its rated erases. For
-/// a repeated workload, the write amplification of the last half of the passes is used.
+/// Lifetime of the drive if the run were repeated until the mean erase count of the blocks reaches the rated erases.
+/// For a repeated workload, the write amplification over the second half of the passes is used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Lifetime {
     /// Number of erases that a block is rated for.
     pub rated_erases: u32,
     /// Terabytes (10^12 bytes) that the host can write.
     pub host_tb_written: f64,
-    /// Writes of the whole exported capacity per day that use up the rated erases over the warranty period.
+    /// Drive writes per day (writes of the whole exported capacity) at which the rated erases are reached at the end of
+    /// the warranty.
     pub drive_writes_per_day: f64,
     /// Years of the warranty.
     pub warranty_years: u32,

@@ -1,7 +1,7 @@
-//! The result of a run as one value, written as JSON and shown on the terminal.
+//! The result of a run as one value. It can be written as JSON or shown on the terminal.
 //!
-//! Every name ends in its unit. All values follow from configuration, workload and seed, without wall-clock time.
-//! Therefore the same run gives the same bytes.
+//! The name of a quantity ends in its unit. All values depend only on configuration, workload and seed, not on
+//! wall-clock time. Therefore the same run gives the same bytes.
 
 mod array;
 mod build;
@@ -24,7 +24,7 @@ pub struct RunInfo {
     pub workload: String,
     /// Warnings: problems that did not stop the run.
     pub warnings: Vec<String>,
-    /// Preconditioning of the device, or the snapshot that was loaded.
+    /// Preconditioning of the device, or the snapshot loaded instead.
     pub precondition: String,
     /// Pacing of the requests, such as "open loop" or "closed loop, depth 32".
     pub pacing: String,
@@ -74,7 +74,7 @@ pub struct Summary {
     pub requests_failed: u64,
     /// Whether the run was stopped early.
     pub interrupted: bool,
-    /// End of the warm-up, if the warm-up continued until the run was steady.
+    /// End of the warm-up; `None` unless the warm-up was to continue until the run is steady.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steady: Option<SteadySummary>,
     /// Passes of a workload that was repeated.
@@ -82,7 +82,8 @@ pub struct Summary {
     pub passes: Option<PassesSummary>,
     /// Whether the device reached its end of life.
     pub read_only: bool,
-    /// Pages of acknowledged writes that the device could not program because it had reached its end of life.
+    /// Pages that were lost after their writes had been acknowledged: the device could not program them because it had
+    /// reached its end of life.
     pub pages_lost: u64,
 
     /// Virtual time from the start of the measurement to the last completion.
@@ -107,14 +108,14 @@ pub struct Summary {
     pub inside: Inside,
     /// Counters of the buffer.
     pub buffer: BufferReport,
-    /// Total time of all flash operations, including destages and collections, divided by the number of reads and
-    /// writes. FlashSim reports this as response time (D-30).
+    /// Total time of all flash operations divided by the number of reads and writes. The total includes destages and
+    /// collections. FlashSim calls this quantity response time (D-30).
     pub flash_us_per_request: f64,
     /// Counters of the flash.
     pub flash: FlashSummary,
     /// Contents of the drive's health logs.
     pub health: Health,
-    /// Placement counts; `None` if the device does not write by units.
+    /// Placement summary; `None` if the device does not write by units.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub placement: Option<PlacementSummary>,
     /// Counters of the array; `None` for a single SSD.
@@ -123,12 +124,12 @@ pub struct Summary {
     pub series: Vec<SeriesPoint>,
 }
 
-/// A warm-up that ends once the run is steady.
+/// End of a warm-up that was to continue until the run is steady.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SteadySummary {
     /// Requests of the warm-up.
     pub after_requests: u64,
-    /// Whether the criterion was met. If not, the warm-up had its maximum length.
+    /// Whether the criterion was met. Otherwise the warm-up ended at its maximum length.
     pub is_met: bool,
 }
 
@@ -141,12 +142,12 @@ pub struct PassesSummary {
     pub drive_writes: f64,
     /// Whether write amplification was level.
     pub is_level: bool,
-    /// Write amplification of the device over the last half of the passes; `None` without writes.
+    /// Write amplification of the device over the second half of the passes; `None` without writes.
     pub device_write_amplification: Option<f64>,
     /// Half width of the 95 % confidence interval of the write amplification; `None` with fewer
     /// than six passes.
     pub device_write_amplification_half_width: Option<f64>,
-    /// Bytes programmed per byte of the host over the last half of the passes, by purpose.
+    /// For each purpose: bytes programmed per byte written by the host, over the second half of the passes.
     pub programs_by_purpose: Vec<Purpose>,
 }
 
@@ -187,7 +188,7 @@ pub struct Count {
     pub failed: u64,
 }
 
-/// Response times, in virtual time, of the requests of one kind that completed without an error.
+/// Response times of the completed requests of one kind, in virtual time. Requests with an error are excluded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Latency {
     /// Requests completed without an error.
@@ -216,7 +217,7 @@ pub struct Latency {
     pub p9999_us: f64,
     /// Longest response time, exact.
     pub max_us: f64,
-    /// Means of the parts of the response time; they sum to its mean.
+    /// Mean of each part of the response time. These means sum to the mean response time.
     #[serde(serialize_with = "serialize_parts")]
     pub parts_us: Breakdown<f64>,
 }
@@ -252,15 +253,15 @@ pub struct Hits {
     pub pages: u64,
 }
 
-/// Requests in flight, of all kinds. Little's law holds if the mean number in flight equals the arrival rate times the
+/// Number of requests in flight, of all kinds, and the number according to Little's law: the arrival rate times the
 /// mean response time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Inside {
     /// Mean number of requests in flight over the measured time.
     pub requests_mean: f64,
-    /// Arrival rate times mean response time, which Little's law compares with `requests_mean`.
+    /// Arrival rate times mean response time. By Little's law, the product equals `requests_mean`.
     pub little_requests_mean: f64,
-    /// Relative difference between the measured mean and the product of rate and response time.
+    /// Relative difference between `requests_mean` and `little_requests_mean`.
     pub little_error: f64,
 }
 
@@ -271,13 +272,13 @@ pub struct BufferReport {
     pub evicted_clean_pages: u64,
     /// Dirty pages evicted.
     pub evicted_dirty_pages: u64,
-    /// Dirty pages evicted whose flash copy was on a chip in garbage collection.
+    /// Dirty pages that were evicted while the chip with their flash copy was in garbage collection.
     pub evicted_dirty_in_gc_pages: u64,
     /// Evictions to make room for an access.
     pub evictions: u64,
-    /// List entries that the published algorithms would inspect to find the victims.
+    /// Number of list entries that the policies, implemented as published, would inspect to find the victims.
     pub entries_inspected: u64,
-    /// Evictions by the number of pages that they wrote back: 1, 2, 3 to 4, 5 to 8, 9 to 16, 17 to 32, 33 to 64, and
+    /// Number of evictions by the number of pages written back: 1, 2, 3 to 4, 5 to 8, 9 to 16, 17 to 32, 33 to 64, or
     /// more.
     pub destages: [u64; 8],
     /// Page accesses that waited for a slot.
@@ -298,7 +299,7 @@ pub struct BufferLimit {
     pub key: &'static str,
     /// Value of the key: the largest number of write-backs in flight.
     pub value: u32,
-    /// Fraction of the time in which the limit was reached and further write-backs were pending.
+    /// Fraction of the time in which the limit was reached and further write-backs waited.
     pub time_share: f64,
 }
 
@@ -316,8 +317,8 @@ pub struct NamedCount {
 pub struct FlashSummary {
     /// Page operations and erases by cause.
     pub ops: Vec<NamedCount>,
-    /// Pages programmed per page programmed for the host. Pages of the map count as programmed pages. `None` if no page
-    /// was programmed for the host. The device's write amplification is in [`Health`].
+    /// Write amplification of GC: pages programmed, including pages of the map, per page programmed for the host.
+    /// `None` if no page was programmed for the host. The device's write amplification is in [`Health`].
     pub gc_write_amplification: Option<f64>,
     /// Pages that garbage collection and merges moved.
     pub pages_moved: u64,
@@ -325,19 +326,19 @@ pub struct FlashSummary {
     pub erases: u64,
     /// Number of times that a chip began garbage collection.
     pub gc_actions: u64,
-    /// Counters of the chips' translation layers; empty with the page map.
+    /// Counters of the chips' translation layers; empty if the device uses the page map.
     pub ftl_counters: Vec<NamedCount>,
-    /// Fraction of time in garbage collection, as the mean over chips.
+    /// Fraction of the time that a chip spent in garbage collection; mean over all chips.
     pub gc_share_mean: f64,
-    /// Largest fraction of time in garbage collection of any chip.
+    /// Fraction of the time that the chip with the most garbage collection spent in it.
     pub gc_share_max: f64,
     /// Time in garbage collection, chip by chip.
     pub gc_time_ms_by_chip: Vec<f64>,
-    /// Fraction of time in which a chip was busy, including GC, as the mean over chips.
+    /// Fraction of the time that a chip was busy, including GC; mean over all chips.
     pub busy_share_mean: f64,
-    /// Fraction of time in which the busiest chip was busy.
+    /// Fraction of the time that the busiest chip was busy.
     pub busy_share_max: f64,
-    /// Fewest erases of a block since the device was new.
+    /// Smallest erase count of any block since the device was new.
     pub block_erases_min: u32,
     /// Mean number of erases over all blocks.
     pub block_erases_mean: f64,
@@ -345,14 +346,15 @@ pub struct FlashSummary {
     pub block_erases_max: u32,
     /// Standard deviation of the erases over all blocks.
     pub block_erases_deviation: f64,
-    /// Distribution of erases: pairs of erase count and number of blocks, by ascending erase count.
+    /// Distribution of the erase counts: pairs of an erase count and the number of blocks with it, in ascending order.
     pub block_erases_counts: Vec<(u32, u64)>,
 }
 
-/// One interval of the time series. A value that needs a completed request is `None` if the interval has none.
+/// One interval of the time series. Values that are computed from completed requests are `None` if no request completed
+/// in the interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct SeriesPoint {
-    /// Start of the interval, from the start of the measurement.
+    /// Start of the interval, in seconds from the start of the measurement.
     pub t_s: f64,
     /// Reads completed.
     pub reads: u64,
@@ -360,16 +362,17 @@ pub struct SeriesPoint {
     pub writes: u64,
     /// Megabytes read and written.
     pub mb: f64,
-    /// Mean response time of reads, if any were completed.
+    /// Mean response time of the reads that completed; `None` if there are none.
     pub read_mean_us: Option<f64>,
-    /// Mean response time of writes, if any were completed.
+    /// Mean response time of the writes that completed; `None` if there are none.
     pub write_mean_us: Option<f64>,
     /// Longest response time.
     pub max_us: Option<f64>,
     /// Share of page accesses found in the buffer.
     pub hit_ratio: Option<f64>,
-    /// Fraction of the response times spent waiting behind garbage collection.
+    /// Sum of the times that requests waited for garbage collection, as a fraction of the sum of the response times.
     pub gc_wait_share: Option<f64>,
-    /// Fraction of rows rebuilt at the end of the interval, over all members being rebuilt; `None` if there are none.
+    /// Rows rebuilt at the end of the interval, as a fraction of the rows to rebuild, over all members being rebuilt.
+    /// `None` if no member is being rebuilt.
     pub rebuilt_share: Option<f64>,
 }

@@ -11,7 +11,8 @@ pub(super) fn time(us: f64) -> String {
     format!("{} {unit}", digits(value))
 }
 
-/// Formats a number with four significant digits, but never rounds digits before the decimal point.
+/// Formats a number with four significant digits. Digits before the decimal point are never
+/// rounded.
 pub(super) fn digits(value: f64) -> String {
     match value {
         _ if value == 0.0 => "0".into(),

@@ -1,4 +1,5 @@
-//! Summary of writing by units in the measured time: pages and bytes by handle, owner and cause.
+//! Summary of data placement in the measured time, for devices that write by units: pages and bytes by handle, owner
+//! and cause. `docs/placement.md` defines these terms.
 
 use flashtwin::placement::{OwnerReport, Placed, PlacementReport};
 use serde::Serialize;
@@ -7,7 +8,7 @@ use serde_json::Value;
 use super::numbers::{bytes, digits, grouped};
 use crate::placement_log::placement_logs;
 
-/// Writing by units: the rules, and their effects over the measured time.
+/// Data placement on a device that writes by units: the rules, and their effects over the measured time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PlacementSummary {
     /// The placement scheme.
@@ -24,18 +25,19 @@ pub struct PlacementSummary {
     pub units_free: u32,
     /// The reclaim unit handles.
     pub handles: Vec<HandleSummary>,
-    /// Owners of units. `h0` holds pages that the host wrote to class 0. `g0` holds moved pages of class 0, if moved
-    /// pages of the class are kept apart from those of other classes. `s` holds moved pages of the classes that share
-    /// units.
+    /// Owners of units. `h0` owns the units with pages that the host wrote to class 0. `g0` owns the units with moved
+    /// pages of class 0, if these are kept apart from moved pages of other classes. `s` owns the units shared by moved
+    /// pages of several classes.
     pub owners: Vec<OwnerSummary>,
-    /// Pages moved, for each pair of a class and an owner: a page of the class waited for room, and the collected unit
-    /// belonged to the owner. Pairs without moved pages are omitted.
+    /// Number of pages moved for each pair of a class and an owner: while a page of the class waited for room, units of
+    /// the owner were collected. Pairs without moved pages are omitted.
     pub caused: Vec<Caused>,
-    /// Pages that were written to another group than their placement id names, because that group was full.
+    /// Pages whose placement id names a group that was full, so that they were written to another group.
     pub redirected_pages: u64,
-    /// Number of victims that were chosen from all units because no unit in the scope of the rule had an invalid page.
+    /// Number of victims for which the scope of the rule was ignored. These victims were chosen from all units, because
+    /// no unit in the scope had an invalid page.
     pub scope_fallbacks: u64,
-    /// Pages that the host wrote and that replaced a page of another class.
+    /// Pages written by the host whose previous copy had another class.
     pub crossed_pages: u64,
     /// Log pages 20h to 23h of flexible data placement, which count since the device was created.
     pub logs: Vec<Value>,
@@ -48,7 +50,7 @@ pub struct HandleSummary {
     pub handle: u16,
     /// Type of the handle: `ii` or `pi`.
     pub kind: &'static str,
-    /// Bytes that the host wrote through the handle, in whole pages. Bytes still in the buffer are included.
+    /// Bytes that the host wrote through the handle, in whole pages, including bytes still in the buffer.
     pub host_bytes: u64,
 }
 
@@ -69,11 +71,10 @@ pub struct OwnerSummary {
     pub live_pages: u64,
     /// Units that the owner holds at the end.
     pub units: u32,
-    /// Histogram of collected units by the share of live pages. The parts divide the range from 0 to 1 equally.
+    /// Histogram of collected units by their share of live pages. The bins divide the range from 0 to 1 equally.
     pub live_at_collection: Vec<u64>,
-    /// Histogram of erased units by the number of pages that the host wrote between the opening and the erase of the
-    /// unit. Part i counts the units with 2^i pages or more, up to the next part. Part 0 also counts units with no
-    /// pages.
+    /// Histogram of erased units by lifespan: the number of pages that the host wrote between the opening and the erase
+    /// of the unit. Bin i counts lifespans from 2^i up to the start of the next bin. Bin 0 also counts lifespans of 0.
     pub lifespans: Vec<u64>,
 }
 
@@ -123,7 +124,7 @@ impl PlacementSummary {
         }
     }
 
-    /// Returns the lines of text: the rules, then one line for each owner that had pages.
+    /// Returns the summary as lines of text: the rules, then one line for each owner that had pages.
     pub(super) fn lines(&self) -> Vec<String> {
         let handles = self.handles.len();
         let mut lines = vec![format!(

@@ -318,7 +318,7 @@ impl Summary {
     fn note_lines(&self, out: &mut Lines) -> fmt::Result {
         let of_times = digits(self.inside.little_requests_mean);
         let inside = digits(self.inside.requests_mean);
-        // The measured mean and the mean by Little's law differ only if requests were in flight at the beginning or the
+        // By Little's law, the two means are equal. They differ only if requests were in flight at the beginning or the
         // end of the measurement.
         let differs = if inside == of_times {
             String::new()
@@ -459,7 +459,7 @@ fn rebuild_row(r: &RebuildSummary) -> String {
     }
 }
 
-/// Formats the parts of a response time that are not zero. The wait for a slot is followed by its own parts.
+/// Formats the parts of a response time that are not zero. The parts of the wait for a slot follow that wait.
 fn parts_row(parts: &Breakdown<f64>) -> String {
     let spent = Breakdown::NAMES.into_iter().zip(parts.parts());
     let spent: Vec<(&str, f64)> = spent.filter(|&(_, us)| us > 0.0).collect();

@@ -1,6 +1,6 @@
-//! Encodes a timeline as a trace for Perfetto: `TrackEvent` in Protocol Buffers. Field numbers are from
-//! protos/perfetto/trace/track_event/track_event.proto in Perfetto's source. Times are in whole nanoseconds from the
-//! start of the measurement, rounded down.
+//! Encodes a timeline as a trace for Perfetto, in its `TrackEvent` format of Protocol Buffers. Field numbers are from
+//! protos/perfetto/trace/track_event/track_event.proto in Perfetto's source. Times count from the start of the
+//! measurement in whole nanoseconds, rounded down.
 
 use std::collections::HashMap;
 
@@ -56,7 +56,7 @@ mod detail {
     pub const ARRAY: u32 = 12;
 }
 
-/// Id of the only packet sequence. Its first packet defines the names.
+/// Id of the only packet sequence. The first packet of the sequence defines the names.
 const SEQUENCE: u64 = 1;
 const CLEARED: u64 = 1;
 const NEEDS_NAMES: u64 = 2;
@@ -97,7 +97,7 @@ enum What {
     Count(usize),
 }
 
-/// Encodes a trace, in which `start` is the time 0.
+/// Encodes a trace whose times count from `start`.
 pub(super) fn encode(all: &Slices, start: Time) -> Vec<u8> {
     let mut tree = Tree::default();
     let lines = lines(all);
@@ -183,14 +183,14 @@ fn numbered(all: &Slices) -> (Names, Names) {
     (names, keys)
 }
 
-/// Numbers of the arrows that begin and of the arrows that end at a slice.
+/// Arrows between slices, by number: those that begin and those that end at one slice.
 #[derive(Clone, Default)]
 struct Flows {
     begin: Vec<u64>,
     end: Vec<u64>,
 }
 
-/// Returns the numbers of the arrows that begin or end at each slice.
+/// Returns, for each slice, the numbers of the arrows that begin and end at it.
 fn flows(all: &Slices) -> Vec<Flows> {
     let mut flows = vec![Flows::default(); all.slices.len()];
     for (i, &(from, to)) in all.links.iter().enumerate() {
@@ -229,7 +229,8 @@ fn nanoseconds(at: Time, start: Time) -> u64 {
     at.saturating_sub(start).0 / 1000
 }
 
-/// Returns all events in order of time. If a slice of a track ends when another begins, the end comes first.
+/// Returns all events in order of time. If one slice of a track ends at the instant at which another begins, the end
+/// precedes the beginning.
 fn in_order(all: &Slices) -> Vec<(Time, What)> {
     let mut by_begin: Vec<usize> = (0..all.slices.len()).collect();
     by_begin.sort_by_key(|&id| (all.slices[id].begin, all.slices[id].end));

@@ -1,4 +1,4 @@
-//! The order of tracks, and the lines of a track whose slices overlap.
+//! The order of the tracks in a timeline. A track with overlapping slices has several lines.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub(super) struct Node {
     pub counts: bool,
 }
 
-/// All drawn tracks; a track's number is its index plus 1.
+/// All tracks that are drawn. The number of a track is its index plus 1.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     pub nodes: Vec<Node>,
@@ -51,7 +51,7 @@ impl Tree {
         }
     }
 
-    /// Returns the track that is the parent of all tracks of a member; `None` for the device itself.
+    /// Returns the track under which all tracks of a member are drawn; `None` for the device itself.
     pub fn group(&mut self, member: Option<usize>) -> Option<u64> {
         member.map(|member| {
             self.node(
@@ -63,7 +63,7 @@ impl Tree {
         })
     }
 
-    /// Returns the number of a track, or of one of its lines.
+    /// Returns the number of a track or, if `line` is given, of that line of the track.
     pub fn of(&mut self, track: Track, line: Option<usize>) -> u64 {
         let group = self.group(track.member);
         let at = match track.shown {
@@ -112,8 +112,8 @@ impl Tree {
     }
 }
 
-/// Returns the line on which each slice is drawn within its track; `None` if the slices of the track do not overlap. A
-/// slice is drawn on the first line that is free when the slice begins.
+/// Returns, for each slice, the line of its track on which it is drawn: the first line that is free when the slice
+/// begins. `None` for slices of a track without overlaps.
 pub(super) fn lines(all: &Slices) -> Vec<Option<usize>> {
     let mut lines = vec![None; all.slices.len()];
     let mut order: Vec<usize> = (0..all.slices.len())

@@ -1,5 +1,5 @@
-//! Timeline of a window of a run, as a trace for Perfetto: operations of chips, channels, buffer and coordinator, each
-//! with the request that caused it.
+//! Timeline of a run: a trace for Perfetto of all operations in a window of time. Each operation of chips, channels,
+//! buffer and coordinator is shown with the request that caused it.
 //!
 //! While the window is open, the driver executes one event at a time and reads the device's logs after each event.
 //! Operations that begin in the window are shown until they end. Outside the window, the device logs nothing.
@@ -27,7 +27,7 @@ const THINGS_MAX: usize = 500_000;
 /// The part of a run that is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Start of the window, from the start of the measurement.
+    /// Start of the window, as time since the start of the measurement.
     pub from: Time,
     /// Length of the window.
     pub length: Time,
@@ -40,8 +40,8 @@ pub struct Timeline {
     pub trace: Vec<u8>,
     /// Number of slices in the timeline.
     pub slices: u64,
-    /// Time, from the start of the measurement, at which the timeline became full before the window ended; `None`
-    /// otherwise.
+    /// Time since the start of the measurement at which the timeline became full. `None` if it did not become full
+    /// before the window ended.
     pub cut_at: Option<Time>,
     /// Start of the measurement.
     pub start: Time,
@@ -49,7 +49,7 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Returns the slices and the instants as rows of a table, slices first.
+    /// Returns the rows of a table: one row for each slice, then one for each instant.
     pub fn rows(&self) -> Vec<Row> {
         rows::rows(&self.all, self.start)
     }
@@ -98,7 +98,8 @@ impl Recording {
         self.state == State::Open
     }
 
-    /// Returns the start of the window if that is at or before `at` and the window has not been opened yet.
+    /// Returns the start of the window if the window must be opened by `at`: it starts at or before `at` and has not
+    /// been opened yet.
     #[inline]
     pub fn begins_by(&self, at: Time) -> Option<Time> {
         let from = self.collector.from();
@@ -112,7 +113,7 @@ impl Recording {
         self.look(device);
     }
 
-    /// Records that a request is being submitted; `tag` is the driver's number for it.
+    /// Records the submission of a request. `tag` is the number that the driver gave the request.
     pub fn submitted(&mut self, tag: u64, request: &Request, at: Time) {
         match self.number(tag) {
             Some(number) => self.collector.submitted(number, request, at),
@@ -130,7 +131,8 @@ impl Recording {
         }
     }
 
-    /// Returns the number of a request in the device's logs; `None` if it exceeds the range of the logs.
+    /// Converts the driver's number of a request to its number in the device's logs; `None` if that exceeds the range
+    /// of the logs.
     fn number(&self, tag: u64) -> Option<u32> {
         let number = u32::try_from(tag.checked_add(self.ahead)?).ok()?;
         (number < FlashEvent::NO_REQUEST).then_some(number)
@@ -138,7 +140,7 @@ impl Recording {
 
     /// Adds the entries that the device has logged so far.
     pub fn look<S: Drivable>(&mut self, device: &mut Device<S>) {
-        // The window opens after all events before it have been processed.
+        // The logs start when the window opens, even if the device's last event is earlier.
         let now = device.now().max(self.collector.from());
         S::take_logs(device, &mut |logged| self.collector.take(logged, now));
         let gauges = device.gauges();

@@ -1,5 +1,5 @@
-//! The wire format of Protocol Buffers, limited to the types that a trace needs: varints, eight-byte numbers, and bytes
-//! with a length.
+//! The wire format of Protocol Buffers, for the three types that a trace needs: varints, eight-byte numbers, and byte
+//! strings with a length.
 
 /// A message being written.
 #[derive(Debug, Default)]
@@ -43,7 +43,8 @@ impl Message {
         self.key(field, 2);
         let from = self.bytes.len();
         fill(self);
-        // The encoded length precedes the bytes that it counts. It has a variable number of bytes.
+        // The length of the contents is written before the contents. Its encoding has a variable number of bytes, so
+        // the contents are encoded first.
         let mut length = Message::default();
         length.varint((self.bytes.len() - from) as u64);
         self.bytes.splice(from..from, length.bytes);
@@ -58,8 +59,8 @@ impl Message {
 mod tests {
     use super::*;
 
-    /// Examples from the documentation of the encoding: 150 in field 1, "testing" in field 2, and a nested message in
-    /// field 3 that equals the first example.
+    /// Examples from the documentation of the encoding: 150 in field 1, "testing" in field 2, and in field 3 a nested
+    /// message that equals the first example.
     #[test]
     fn fields_are_written_as_the_documentation_of_the_encoding_has_them() {
         let mut message = Message::default();

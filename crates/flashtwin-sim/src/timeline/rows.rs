@@ -1,4 +1,4 @@
-//! A timeline as the rows of a table: its slices, then its instants.
+//! A timeline as the rows of a table: slices first, then instants.
 
 use std::fmt::Write;
 
@@ -7,10 +7,10 @@ use flashtwin::{Place, Time};
 use super::lines::Tree;
 use super::slices::{Detail, Shown, Slices, Track};
 
-/// A slice or an instant. Times are from the start of the measurement.
+/// A slice or an instant. Times count from the start of the measurement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
-    /// Path of the row's track, with the names that the trace uses.
+    /// Path of the track on which the slice or instant is drawn, with the names in the trace.
     pub track: String,
     /// Member of an array on which the operation ran, if any.
     pub member: Option<u32>,
@@ -18,7 +18,7 @@ pub struct Row {
     pub die: Option<u32>,
     /// Channel on which the operation ran, if any.
     pub channel: Option<u32>,
-    /// Name of the slice or instant; for a flash operation, its cause.
+    /// Name of the slice or instant. For a flash operation, the name is the cause of the operation.
     pub name: &'static str,
     /// Beginning.
     pub begin: Time,
@@ -26,7 +26,7 @@ pub struct Row {
     pub duration: Option<Time>,
     /// Row numbers of the slices that caused this one.
     pub causes: Vec<u32>,
-    /// Number of the request, for rows of requests or accesses; `None` for other rows.
+    /// Number of the request; `None` for rows that are neither requests nor accesses.
     pub request: Option<u64>,
     /// Logical pages.
     pub lpns: Vec<u64>,
@@ -100,7 +100,7 @@ fn numbers(details: &[(&'static str, Detail)], key: &str) -> Vec<u64> {
     }
 }
 
-/// Formats the details that have no column of their own as JSON. Keys and words are fixed and need no escapes.
+/// Formats as JSON those details that have no column of their own. Keys and words are fixed and need no escapes.
 fn json(details: &[(&'static str, Detail)]) -> String {
     let mut text = String::from("{");
     let others = details

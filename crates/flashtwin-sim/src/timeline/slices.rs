@@ -2,7 +2,7 @@
 
 use flashtwin::{Place, Time};
 
-/// Subject of a track. If slices overlap, the track has several lines.
+/// Kind of slices that a track shows. If they overlap, the track has several lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Shown {
     /// Requests to the device or to the member.
@@ -67,7 +67,7 @@ pub(super) struct Slice {
 }
 
 impl Slice {
-    /// Adds a number to the detail with this key, which may have several numbers.
+    /// Adds a number to the detail with this key. A detail may have several numbers.
     pub fn also(&mut self, key: &'static str, number: u64) {
         let found = self.details.iter_mut().find(|(name, _)| *name == key);
         match found {
@@ -96,7 +96,7 @@ pub(super) struct Instant {
 pub(super) struct Slices {
     pub slices: Vec<Slice>,
     pub instants: Vec<Instant>,
-    /// Links from a slice to a slice that it caused, as pairs of indices in `slices`.
+    /// Links from a slice to a slice that it caused: pairs of indices in `slices`.
     pub links: Vec<(u32, u32)>,
     pub counts: Vec<(Time, Gauge, u64)>,
 }

@@ -1,4 +1,4 @@
-//! Tests that recording a timeline changes no result, that two recordings are equal, and that each shows only its
+//! Recordings of timelines: they change no result, two recordings of the same run are equal, and each shows only its
 //! window.
 
 use flashtwin::spec::{builtin, builtin_array};
@@ -173,7 +173,7 @@ fn a_window_shows_less_than_the_whole_and_one_after_the_end_nothing() {
     let whole = slices(window(0, 1_000_000_000));
     let halves = [window(0, 24_000), window(24_000, 1_000_000_000)].map(slices);
     // A slice is recorded only in the half in which its operation begins. Chips log the beginning of a collection in
-    // advance, so up to two slices of each of the four chips may be in neither half.
+    // advance. Therefore up to two slices of each of the four chips may be missing in both halves.
     let both = halves[0] + halves[1];
     assert!(both <= whole && whole <= both + 8, "{halves:?} of {whole}");
     assert!(halves.iter().all(|&half| half > whole / 10));
@@ -209,7 +209,7 @@ fn overlapping_slices_are_drawn_on_the_first_free_line() {
     assert_eq!(drawn, [0, 0, 1, 1, 0, 2]);
 }
 
-/// A timeline ends at the first request whose number exceeds the range of the logs. All earlier requests are in it.
+/// A timeline ends at the first request whose number exceeds the range of the logs. It contains all earlier requests.
 #[test]
 fn a_timeline_ends_with_the_numbers_of_requests() {
     let mut ssd = ssd(&[]);
@@ -243,7 +243,7 @@ fn a_timeline_ends_with_the_numbers_of_requests() {
     assert_eq!(requests.count(), 10);
 }
 
-/// When a timeline is full, slices that have begun are completed, and no new slices begin.
+/// When a timeline is full, slices that have begun are recorded to their ends, and no new slices begin.
 #[test]
 fn a_full_timeline_reports_its_end() {
     for seed in flashtwin::seeds(3) {
@@ -275,7 +275,8 @@ fn a_full_timeline_reports_its_end() {
         assert_eq!(recording.state, State::Over);
         let things = recording.collector.all.len();
         assert!((50..70).contains(&things), "{things}");
-        // The timeline includes operations that chips logged in advance. Its last request marks its end.
+        // The number of slices is no exact limit, because chips log some operations in advance. The timeline ends at or
+        // after its last request.
         let slices = recording.collector.all.slices.iter();
         let requests = slices.filter(|slice| slice.track.shown == Shown::Requests);
         let last = requests.map(|slice| slice.begin).max();

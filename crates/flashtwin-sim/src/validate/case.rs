@@ -1,4 +1,4 @@
-//! The device of a case: the reference's parameters as a [`DeviceSpec`].
+//! The device of a validation case: the parameters of the reference simulator, converted to a [`DeviceSpec`].
 
 use std::path::Path;
 
@@ -37,7 +37,7 @@ pub(super) struct Parameters {
     cleaning_policy: u32,
 }
 
-/// Returns the number by which the reference denotes its greedy policy.
+/// Returns the number that denotes the greedy policy in the reference.
 fn greedy() -> u32 {
     2
 }
@@ -54,8 +54,8 @@ pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, SimError>
     })
 }
 
-/// Largest permitted number of pages. The limit prevents a hostile file from exhausting the memory; no real case
-/// reaches it.
+/// Largest permitted number of pages. No real case reaches the limit. It prevents a hostile file from exhausting the
+/// memory.
 const PAGES_MAX: u64 = 1 << 28;
 
 fn time_of(key: &str, ms: f64) -> Result<Time, String> {
@@ -65,7 +65,8 @@ fn time_of(key: &str, ms: f64) -> Result<Time, String> {
     }
 }
 
-/// Returns the word for a number of the reference. The error lists the numbers that the model supports.
+/// Returns the word of a device file for a parameter that is a number in the reference. The error lists the numbers
+/// that the model supports.
 fn word_of(key: &str, value: u32, words: &[(u32, &'static str)]) -> Result<&'static str, String> {
     let found = words.iter().find(|(number, _)| *number == value);
     found.map(|(_, word)| *word).ok_or_else(|| {
@@ -75,7 +76,7 @@ fn word_of(key: &str, value: u32, words: &[(u32, &'static str)]) -> Result<&'sta
 }
 
 impl Parameters {
-    /// Returns the number of pages of the device, unless it overflows.
+    /// Returns the number of pages of the device; `None` if it overflows.
     fn pages(&self) -> Option<u64> {
         let counts = [
             self.elements,
@@ -88,7 +89,7 @@ impl Parameters {
             .try_fold(1u64, |n, count| n.checked_mul(count.into()))
     }
 
-    /// Returns the device that the parameters describe; errors name the file `path`.
+    /// Returns the device that the parameters describe. Errors name `path` as the file.
     pub fn device(&self, path: &Path) -> Result<DeviceSpec, SimError> {
         let wrong = |message: String| SimError::case(path, None, message);
         let choose = |key: &str, value: u32, words: &[(u32, &'static str)]| {

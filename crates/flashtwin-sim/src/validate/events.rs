@@ -1,7 +1,8 @@
-//! Cases with an event log. The log has every page operation, victim, cleaning cost and completion.
+//! Validation cases with an event log. The log of the reference simulator has every page operation, victim, cleaning
+//! cost and completion.
 //!
-//! Times may differ by 5 ns, and operations at the same instant may be in any order. The last three requests of a trace
-//! exist only to make the reference run to its end (quirk Q1). The comparison therefore ends before the first of them.
+//! Times may differ by 5 ns, and operations at the same instant may be in any order. The comparison ends before the
+//! last three requests of a trace. These exist only to make the reference run to its end (quirk Q1).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,13 +17,13 @@ use super::{CaseReport, PartReport};
 use crate::{run, Control, RunConfig, SimError};
 
 const TOLERANCE: Time = Time::from_ns(5);
-/// Requests at the end of a trace that are not compared.
+/// Number of requests at the end of a trace that are not compared.
 const UNCOMPARED: usize = 3;
 
 /// Properties that must be equal for two operations to match.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
-    /// A page read; plane -1 if the chip has one write pointer for all planes.
+    /// A page read. The plane is -1 if the chip has one write pointer for all planes.
     Read { element: u32, plane: i32 },
     /// A page write.
     Write { element: u32, plane: i32 },
@@ -122,7 +123,7 @@ pub(super) fn compare(
         .iter()
         .for_each(|event| part(event.key.name(), |p| p.compared += 1));
     let left = unmatched(expected, got, TOLERANCE);
-    // A wrong operation is unmatched in both lists, but counts as one mismatch.
+    // A wrong operation is unmatched in both lists. It counts as one mismatch.
     left.expected
         .iter()
         .for_each(|event| part(event.key.name(), |p| p.mismatched += 1));
@@ -142,7 +143,8 @@ pub(super) fn compare(
     Ok(CaseReport::new(name, "msr", count, parts, first))
 }
 
-/// Describes the earliest unmatched operation, and the operation that the other side has in its place.
+/// Describes the earliest unmatched operation, expected or actual, and the nearest unmatched operation of its kind in
+/// the other list.
 fn describe_first(expected: &[Timed<What>], got: &[Timed<What>], log: &Path) -> Option<String> {
     let counterpart = |of: &Timed<What>, others: &[Timed<What>]| {
         let same =
@@ -305,7 +307,7 @@ fn read_trace(path: &Path, spec: &flashtwin::DeviceSpec) -> Result<Vec<Request>,
     Ok(requests)
 }
 
-/// Returns the time at which the reads of a batch end and its writes start. The log has it after the fields, as in
+/// Returns the time at which the reads of a batch end and its writes start. It is at the end of the line, as in
 /// `(after reads 0.130600)`.
 fn after_reads(line: &Line) -> Result<Time, SimError> {
     match line.text.split_once("(after reads ") {
@@ -314,7 +316,7 @@ fn after_reads(line: &Line) -> Result<Time, SimError> {
     }
 }
 
-/// Parses an operation. Also returns the field that has its duration, if any.
+/// Parses an operation. Also returns the name of the field with the duration, if there is one.
 fn what<'a>(
     kind: &str,
     line: &Line,

@@ -1,4 +1,4 @@
-//! Files of a case: search, decompression, and fields with line numbers.
+//! Files of a validation case: finding, decompressing, and splitting them into fields with line numbers.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,8 @@ impl Role {
         (Role::Responses, ".responses.csv"),
     ];
 
-    /// Returns the case and the role of a file, both from its name; `None` if the file belongs to no case.
+    /// Returns the case to which a file belongs and the role of the file in it, by the name of the file. `None` if the
+    /// file belongs to no case.
     pub fn of(file_name: &str) -> Option<(&str, Role)> {
         let plain = file_name.strip_suffix(".zst").unwrap_or(file_name);
         Self::ENDINGS
@@ -65,7 +66,7 @@ impl CaseFiles {
         }
     }
 
-    /// Returns the form of the case, which depends on its files.
+    /// Returns the form of the case: event log or replay, depending on which files exist.
     pub fn form(&self, directory: &Path, name: &str) -> Result<Form<'_>, SimError> {
         let [json, trace, events, responses] = self.0.each_ref().map(|f| f.as_deref());
         match (json, trace, events, responses) {
@@ -97,8 +98,8 @@ impl CaseFiles {
     }
 }
 
-/// Largest permitted length of a text in bytes. The limit prevents a hostile file from exhausting the memory; no real
-/// case reaches it.
+/// Largest permitted length of a text in bytes. No real case reaches the limit. It prevents a hostile file from
+/// exhausting the memory.
 const TEXT_BYTES_MAX: u64 = 1 << 30;
 
 /// Reads the text of a file, and decompresses it if the name ends in `.zst`.
@@ -155,7 +156,7 @@ impl<'a> Line<'a> {
         lines.filter(|line| !line.text.trim().is_empty())
     }
 
-    /// Returns an error about this line, which quotes the line.
+    /// Returns an error about this line. The error quotes the line.
     pub fn error(&self, message: &str) -> SimError {
         let shown: String = self.text.chars().take(120).collect();
         let message = format!("{message}; found \"{}\"", shown.escape_debug());
@@ -183,7 +184,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Parses a decimal number of milliseconds as a time, exactly up to 9 decimal places.
+/// Parses a time in milliseconds as a decimal number. Up to 9 decimal places are exact.
 pub(super) fn parse_ms(text: &str) -> Option<Time> {
     const MS_MAX: u64 = 864_000_000;
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));

@@ -2,14 +2,14 @@
 
 use flashtwin::Time;
 
-/// An operation that begins at an instant and may have a duration.
+/// An operation with the instant of its beginning. Operations without a duration have a duration of 0.
 #[derive(Clone, Debug)]
 pub(super) struct Timed<K> {
     /// Properties that must be equal for two operations to match.
     pub key: K,
     pub at: Time,
     pub duration: Time,
-    /// Number of the operation, or of its line, for error messages.
+    /// Number that error messages show: that of the line in the event log, or that of the operation.
     pub number: u64,
 }
 
@@ -20,7 +20,8 @@ pub(super) struct Unmatched<K> {
     pub got: Vec<Timed<K>>,
 }
 
-/// Removes pairs of operations with equal keys whose instants and durations differ by at most `tolerance`.
+/// Returns the operations without a match. Two operations match if their keys are equal and their instants and
+/// durations differ by at most `tolerance`.
 pub(super) fn unmatched<K: Ord + Clone>(
     mut expected: Vec<Timed<K>>,
     mut got: Vec<Timed<K>>,

@@ -1,12 +1,12 @@
-//! Validation of the model against event logs and replays of the reference simulator.
+//! Validation of the model against the reference simulator: its event logs and its response times.
 //!
-//! A directory has cases of two forms. The files of a case determine its form:
+//! A directory contains validation cases. The files of a case determine its form:
 //!
-//! - `NAME.json`, `NAME.trace.csv` and `NAME.events.txt`: every flash operation, see [`events`].
-//! - `NAME.json` and `NAME.responses.csv`: every response time, see [`replay`].
+//! - `NAME.json`, `NAME.trace.csv` and `NAME.events.txt`: every flash operation is compared, see [`events`].
+//! - `NAME.json` and `NAME.responses.csv`: every response time is compared, see [`replay`].
 //!
-//! Each file may be compressed as `.zst`. This module only compares; the model implements the behaviour of the
-//! reference.
+//! Each file may be compressed as `.zst`. This module only compares results. The behaviour of the reference is
+//! implemented in the model.
 
 mod case;
 mod events;
@@ -35,14 +35,15 @@ pub struct CaseReport {
     pub operations_compared: u64,
     /// Operations that match the model.
     pub matched: u64,
-    /// Number of operations that do not match. For each kind of operation, this is the number of unmatched operations
-    /// of the reference or of the model, whichever is larger.
+    /// Number of mismatches. For each kind of operation, the larger of two numbers is counted: unmatched operations of
+    /// the reference, and unmatched operations of the model.
     pub mismatched: u64,
     /// Results by kind of operation.
     pub parts: Vec<PartReport>,
     /// The earliest mismatch: expected and actual operation.
     pub first_mismatch: Option<String>,
-    /// Whether the case agrees. An event log may have no mismatches; a replay may have as many as exact ties can cause.
+    /// Whether the case passed. An event log must have no mismatches. A replay may have as many as exact ties can
+    /// cause.
     pub passed: bool,
 }
 
@@ -83,12 +84,12 @@ impl CaseReport {
     }
 }
 
-/// Compares every case of a directory, in order of name. `progress` receives each report as soon as it is made, with
-/// the total number of cases. An error from `progress` ends the validation.
+/// Compares the cases of a directory in the order of their names. `progress` receives each report as soon as the case
+/// is finished, together with the total number of cases. An error from `progress` ends the validation.
 ///
 /// # Errors
-/// Fails if a case cannot be read, if there is no case, or if `progress` fails. A mismatch is not an error; the report
-/// lists it.
+/// Fails if a case cannot be read, if there is no case, or if `progress` fails. A mismatch is no error, but part of the
+/// report.
 pub fn validate_dir(
     path: &Path,
     progress: &mut dyn FnMut(&CaseReport, usize) -> Result<(), SimError>,
@@ -110,7 +111,7 @@ pub fn validate_dir(
     Ok(reports)
 }
 
-/// Returns the files of each case, by name of the case. Ignores files that belong to no case.
+/// Returns the files of each case by its name. Ignores files that belong to no case.
 fn find_cases(path: &Path) -> Result<BTreeMap<String, CaseFiles>, SimError> {
     let cannot_read = |e| SimError::io(path, "read this directory", e);
     let mut cases: BTreeMap<String, CaseFiles> = BTreeMap::new();

@@ -1,11 +1,11 @@
-//! Cases with response times: a long trace, every completion, and the totals of cleaning.
+//! Validation cases with response times: a long trace, the response time of every request, and the totals of cleaning.
 //!
-//! - Erases and moved pages must be equal.
-//! - Completion times, compared as a set, must agree within 10 ns. One in 100 000 may differ, because rounding in the
-//!   reference decides the order of two events at exactly the same instant (a tie).
-//! - The response time of each request must agree within 10 ns. Again, one in 100 000 may differ, because a tie can
-//!   swap two requests. Requests that share a page with another outstanding request are not compared, because the
-//!   reference credits completions of such requests to the wrong one (quirk Q16).
+//! - The numbers of erases and of moved pages must be equal.
+//! - Completion times, compared as a set, must agree within 10 ns. One in 100 000 may differ. Rounding in the reference
+//!   decides the order of two events at exactly the same instant (a tie).
+//! - The response time of each request must agree within 10 ns. Two in 100 000 may differ, because a tie can swap two
+//!   requests. Requests that share a page with another outstanding request are not compared, because the reference
+//!   credits completions of such requests to the wrong one (quirk Q16).
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -20,7 +20,7 @@ use super::{CaseReport, PartReport};
 use crate::{run, Control, RunConfig, SimError};
 
 const TOLERANCE: Time = Time::from_ns(10);
-/// One difference caused by a tie is permitted per this many requests.
+/// Number of requests per permitted difference. Such differences are caused by ties.
 const REQUESTS_PER_TIE: u64 = 100_000;
 
 /// Contents of `NAME.json`.
@@ -33,7 +33,7 @@ struct Replay {
     pages_moved: u64,
 }
 
-/// A request of the file, with the response time of the reference.
+/// A request in the file, with its response time in the reference.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     arrival: Time,
@@ -85,7 +85,7 @@ pub(super) fn compare(name: &str, json: &Path, responses: &Path) -> Result<CaseR
     };
     let (erases_part, erases_text) = total("erases", case.erases, erases);
     let (moved_part, moved_text) = total("pages moved", case.pages_moved, moved);
-    // A wrong response time is more specific than a wrong completion time or a wrong total, so it is reported first.
+    // A response time is more specific than a completion time or a total. If it is wrong, it is reported first.
     let first = own.1.or(instants.1).map(|text| format!("{name_of}:{text}"));
     let first = first.or(erases_text).or(moved_text);
     let parts = vec![instants.0, own.0, erases_part, moved_part];
@@ -152,7 +152,7 @@ fn instants(rows: &[Row], got: &[Time]) -> (PartReport, Option<String>) {
     )
 }
 
-/// Compares the response times of the requests whose response time is correct in the reference.
+/// Compares the response times of those requests for which the reference reports correct ones.
 fn own_responses(rows: &[Row], got: &[Time]) -> (PartReport, Option<String>) {
     let shares = share_a_page(rows, got);
     let (mut compared, mut mismatched, mut first) = (0, 0, None);
@@ -190,8 +190,8 @@ fn own_responses(rows: &[Row], got: &[Time]) -> (PartReport, Option<String>) {
     )
 }
 
-/// Marks requests that share a page with another request while both are outstanding, in the model or in the
-/// reference.
+/// Returns, for each request, whether it shares a page with another request while both are outstanding, in the model or
+/// in the reference.
 fn share_a_page(rows: &[Row], got: &[Time]) -> Vec<bool> {
     let ends = rows
         .iter()
@@ -214,8 +214,8 @@ fn share_a_page(rows: &[Row], got: &[Time]) -> Vec<bool> {
     shares
 }
 
-/// Replays the requests in the model. Returns the completion time of each request, the number of erases and the number
-/// of moved pages.
+/// Replays the requests in the model. Returns the completion time of each request, the total number of erases and the
+/// total number of moved pages.
 fn replay(spec: &DeviceSpec, rows: &[Row]) -> Result<(Vec<Time>, u64, u64), SimError> {
     let mut ssd = Ssd::new(spec);
     ssd.fill_sequential();

@@ -1,5 +1,6 @@
-//! Cases of a small device that executes requests one by one. The fuzz target `fuzz_model` generates such cases. A case
-//! that violates a law is printed as a call of [`try_case`]. After the bug is fixed, this call is added to `cases.rs`.
+//! Cases of a small device that executes requests one by one. The fuzz target `fuzz_model` generates such cases. If the
+//! model violates one of its laws in a case, the fuzzer prints the case as a call of [`try_case`]. After the bug is
+//! fixed, this call is added to `cases.rs`.
 
 use std::fmt;
 
@@ -15,7 +16,7 @@ pub enum Fill {
     Empty,
     /// Each page was written once, in ascending order.
     Sequential,
-    /// The steady state of random writing, from this seed.
+    /// The steady state that long random writing reaches. The number is the seed.
     Steady(u64),
 }
 
@@ -23,9 +24,9 @@ pub enum Fill {
 /// it is a forced write.
 pub type Step = (u64, Op, u64, u64, bool);
 
-/// Prefixes of the keys of an array's file. A case that changes any such key is an array.
+/// Prefixes of the keys that only arrays have. A case that changes such a key tests an array instead of an SSD.
 const OF_ARRAYS: [&str; 2] = ["array.", "member."];
-/// Keys of the small device before a case changes them.
+/// Settings of the small device, before a case changes some of them.
 const SMALL: [(&str, &str); 8] = [
     ("geometry.chips", "2"),
     ("geometry.planes_per_chip", "2"),
@@ -36,7 +37,8 @@ const SMALL: [(&str, &str); 8] = [
     ("gc.low_percent", "15"),
     ("buffer.capacity", "64 KiB"),
 ];
-/// Largest number of events between two requests; no case needs as many.
+/// Limit on the number of events between two requests. A test that reaches it fails. No valid case needs as many
+/// events.
 const STEPS_MAX: u32 = 1_000_000;
 
 /// The specification of a device that can be run.
@@ -48,7 +50,7 @@ pub enum Described {
 }
 
 impl Described {
-    /// Returns the small device with the given changes, or the keys that were wrong.
+    /// Returns the small device, or a small array, with the given changes. If keys are wrong, returns these keys.
     pub fn read(changes: &[(&str, &str)]) -> Result<Described, Vec<String>> {
         let wrong = |e: flashtwin::spec::SpecError| {
             assert!(!e.to_string().is_empty());
@@ -99,7 +101,7 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-/// Runs a case; panics if a law is violated.
+/// Runs a case. Panics if the model violates one of its laws.
 pub fn try_case(changes: &[(&str, &str)], fill: Fill, steps: &[Step]) {
     match Described::read(changes).expect("a device that can be") {
         Described::Ssd(spec) => {

@@ -51,7 +51,8 @@ const POLICIES: [&str; 28] = [
     "sieve",
 ];
 
-/// Keys, and a word of a key, that random devices do not choose, because they were added later than [`POLICIES`].
+/// Keys that random devices do not choose, because the keys were added later than [`POLICIES`]. `LATER_WORD` is a key
+/// with a value that was added later.
 const LATER_KEYS: [&str; 2] = ["buffer.pause_us", "buffer.pause_every_us"];
 const LATER_WORD: (&str, &str) = ("ftl.separation", "policy");
 
@@ -238,7 +239,8 @@ pub fn draw_device(rng: &mut Rng, mapping: &str) -> DeviceSpec {
             .expect("a string takes all");
         }
         if !msr && !copy_back && placement == "dynamic" && one_in(rng, 2) {
-            // Superblocks exclude some other settings. The conditions and replacements here avoid most of them.
+            // Superblocks cannot be combined with some other settings. The condition above and the second replacement
+            // avoid most of the invalid combinations.
             toml = toml.replace("[gc]", "[gc]\ngranularity = \"superblock\"");
             toml = toml.replace("summary_page = true", "summary_page = false");
         }
@@ -268,7 +270,8 @@ pub fn draw_device(rng: &mut Rng, mapping: &str) -> DeviceSpec {
                 "erase_limit = 9\nlevelling = \"reference\"",
             );
         }
-        // Some draws describe no possible device, for instance one with too few reserve blocks. They are drawn again.
+        // Some random descriptions are invalid, for example because they have too few reserve blocks. The loop then
+        // draws again.
         if let Ok(spec) = DeviceSpec::with_overrides(&toml, "drawn", &[("ftl.kind", mapping)]) {
             return spec;
         }
@@ -352,7 +355,8 @@ const TOGETHER: [&[(&str, &str)]; 10] = [
     &[("ftl.separation", "region"), ("ftl.region_percent", "20")],
 ];
 
-/// Returns a random device. Random keys of all kinds are then changed where that is possible.
+/// Returns a random device. After the device is drawn, up to six of its keys or sets of keys are changed at random. A
+/// change that would make the device invalid or too large is skipped.
 pub fn draw_changed_device(rng: &mut Rng, mapping: &str) -> DeviceSpec {
     let mut spec = draw_device(rng, mapping);
     for _ in 0..6 {

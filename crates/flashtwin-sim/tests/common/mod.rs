@@ -70,9 +70,9 @@ pub fn assert_near(what: &str, got: f64, expected: f64, share: f64) {
     );
 }
 
-/// Returns a device with one chip and one pool of `blocks` blocks. Collection keeps `low` or `low + 1` blocks free; the
-/// other blocks are in use. The exported pages are a fraction `rho` of the pages in use. `further` overrides other
-/// keys.
+/// Returns a device with one chip and one pool of `blocks` blocks. Collection keeps 1/64 of the blocks free, or one
+/// block more; the other blocks are in use. `rho` is the ratio of exported pages to pages in use. `further` overrides
+/// other keys.
 pub fn one_pool(backend: &str, blocks: u32, rho: f64, further: &[(&str, &str)]) -> DeviceSpec {
     let low = blocks / 64;
     let exported = (rho * f64::from(blocks - low)).round();

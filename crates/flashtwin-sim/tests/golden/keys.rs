@@ -1,5 +1,5 @@
-//! Every key of device and array files, with values in and out of its range and with misspelt names; also damaged
-//! files. The recorded result is the file as it is written again, or the error message.
+//! Every key of device and array files, with values inside and outside its range, and with a misspelt name. Damaged
+//! files are tested, too. The recorded result is either the file as the model writes it again, or the error message.
 
 use super::{hold, Checksum};
 use flashtwin::component::Kind;
@@ -118,7 +118,7 @@ const BASES: [&[(&str, &str)]; 8] = [
     ],
 ];
 
-/// Returns the settings of other keys without which a key does not exist.
+/// Returns the settings of other keys that a key requires. For example, a parameter of a policy requires this policy.
 fn needed(doc: &KeyDoc) -> Vec<(&str, &str)> {
     let only = doc.only.iter();
     only.filter_map(|(key, words)| Some((*key, *words.first()?)))
@@ -166,7 +166,7 @@ fn keys_of_arrays() {
     );
 }
 
-/// Returns a file with a few bytes or a line changed.
+/// Returns a file in which one line is removed, moved or copied, or one character of a line is changed.
 fn damaged(text: &str, rng: &mut Rng) -> String {
     let mut lines: Vec<String> = text.lines().map(String::from).collect();
     let at = rng.below(lines.len() as u64) as usize;

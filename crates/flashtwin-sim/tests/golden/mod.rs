@@ -1,6 +1,7 @@
-//! Results of the model, compared to the last bit by means of checksums in `tests/data/golden`, with one file per test
-//! and one line per case. A change that should not affect results must leave these files unchanged. A change that
-//! affects results rewrites them, in a separate commit that states the reason:
+//! Results of the model must equal the recorded results, to the last bit. Checksums of the results are recorded in
+//! `tests/data/golden`, with one file per test and one line per case. A change that should not affect results must
+//! leave these files unchanged. A change that affects results rewrites them, in a separate commit that states the
+//! reason:
 //!
 //!     FLASHTWIN_GOLDEN=write cargo test -p flashtwin-sim --test all golden
 

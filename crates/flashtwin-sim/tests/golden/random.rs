@@ -8,10 +8,11 @@ use flashtwin::{Array, Condition, Device, Op, Request, Rng, Ssd, Time, Unwatched
 use flashtwin_sim::Drivable;
 
 const REQUESTS: u64 = 250;
-/// Largest number of events until a device is idle; no random load needs as many.
+/// Limit on the number of events until a device is idle. No random load needs as many.
 const STEPS_MAX: u64 = 2_000_000;
 
-/// An event of a device other than a request; its outcome is part of the checksum.
+/// Something other than a request that happens to a device, such as a power loss or a change of the policy. The
+/// checksum includes its outcome.
 type Event<S> = fn(&mut Device<S>, &mut Rng, &mut Checksum);
 
 fn observe<S: Drivable>(device: &mut Device<S>, sum: &mut Checksum) {
@@ -136,7 +137,7 @@ fn run<S: Drivable>(
     sum.add(&state);
     let mut other = make();
     if let Err(e) = S::load_state(&mut other, &mut &state[..]) {
-        // An array with a missing member rejects its state.
+        // The state of an array with a missing member may be rejected.
         sum.show(&e.to_string());
         return;
     }
@@ -158,7 +159,8 @@ fn run<S: Drivable>(
 const OF_SSD: [Event<flashtwin::Flash>; 4] = [
     |ssd, rng, sum| {
         if one_in(rng, 2) {
-            // Three steps may be too few to drain the device, so only a copy of it takes them.
+            // Three steps may be too few to drain the device after the power loss, so only a copy of the device takes
+            // them.
             sum.show(&ssd.clone().cut_power(3));
         }
         sum.show(&ssd.cut_power(STEPS_MAX));
@@ -179,8 +181,8 @@ const OF_SSD: [Event<flashtwin::Flash>; 4] = [
 
 const OF_ARRAY: [Event<flashtwin::Raid>; 7] = [
     |array, rng, sum| {
-        // Most numbers name no member of the array. A failed member would lose data, which ends most of the array's
-        // work.
+        // Most of these numbers are no member of the array, so members fail seldom. After a loss of data, most of the
+        // array's work would end.
         let member = rng.below(40) as usize;
         sum.show(&array.fail_member(member).map_err(|e| e.to_string()));
     },
@@ -284,7 +286,8 @@ fn arrays_b() {
     hold("random_arrays_b", &random_arrays(200..400));
 }
 
-/// With members that have no buffer and a link without delay, pages bypass the front ends of the members.
+/// Bare members have no buffer and a link that takes no time. Pages bypass their front ends and go directly to their
+/// flash.
 #[test]
 fn arrays_of_bare_members() {
     let cases = lines(0..200, |rng, sum| {

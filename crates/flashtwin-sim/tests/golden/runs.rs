@@ -17,7 +17,7 @@ fn set(pairs: &[(&'static str, &str)]) -> Set {
     pairs.iter().map(|&(k, v)| (k, v.to_owned())).collect()
 }
 
-/// Reads and writes of several pages. Half of the pages are accessed again and again.
+/// A load with reads and writes of several pages each. It accesses a few pages again and again.
 const LOAD: &str = "zipf:theta=0.9,write=0.6,size=exp(12k),rate=20000/s,requests=2500";
 const DEPTH: Pacing = Pacing::Closed { depth: 16 };
 const OPEN: Pacing = Pacing::Open {
@@ -210,7 +210,8 @@ fn profiles() {
         ("gc.low_percent", "5"),
         ("gc.idle_percent", "none"),
     ];
-    // FAST and FASTER collect by their own rules. The size of their log shrinks with the chip.
+    // FAST and FASTER have rules of their own for collection. Without a given size, their log is a share of the chip,
+    // so that it shrinks with the chip.
     let fewer_blocks_and_logs = [
         ("geometry.blocks_per_plane", "96"),
         ("geometry.reserve_percent", "20"),
@@ -223,7 +224,8 @@ fn profiles() {
             true => fewer_blocks_and_logs.to_vec(),
             false => fewer_blocks.to_vec(),
         };
-        // With the usual number of handles, open units would take too large a part of a small device.
+        // Each placement handle has an open unit. With the usual number of handles, the open units would take too large
+        // a part of a small device.
         if has("[placement]") {
             change.push(("placement.handles", "4"));
         }

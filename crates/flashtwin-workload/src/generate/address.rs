@@ -12,19 +12,19 @@ use super::space::Space;
 use super::stack::Stack;
 use crate::error::{ErrorKind, WorkloadError};
 
-/// Pattern of the start addresses of requests. A *place* is a possible start: a multiple of the alignment at which the
-/// request fits into the range.
+/// Pattern of the start addresses of requests. A *place* is an address at which a request may start: a multiple of the
+/// alignment at which the request fits into the range.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "pattern", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Address {
     /// Every place is equally likely.
     Uniform {
-        /// Whether every place is chosen once per pass, in a new random order for each pass. All requests must then
-        /// have the same size.
+        /// Whether every place is chosen once per pass over the range, in a new random order for each pass. All
+        /// requests must then have the same size.
         #[serde(default, skip_serializing_if = "is_false")]
         permute: bool,
-        /// Consecutive parts of the range. Each part is a pair: its percentage of the accesses and its percentage of
-        /// the range. Places within a part are equally likely. If empty, the whole range is one part.
+        /// Consecutive parts of the range. For each part: its percentage of the accesses and its percentage of the
+        /// range. Places within a part are equally likely. If the list is empty, the whole range is one part.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         zoned: Vec<(f64, f64)>,
     },
@@ -32,7 +32,7 @@ pub enum Address {
     Normal {
         /// Standard deviation, bytes.
         sigma: u64,
-        /// Centre in bytes; default: the middle of the range.
+        /// Centre in bytes. The default is the middle of the range.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mean: Option<u64>,
     },
@@ -40,35 +40,37 @@ pub enum Address {
     Zipf {
         /// Skew, from 0 (uniform) to 10.
         theta: f64,
-        /// Whether the ranks are spread over the range. If false, rank 1 is the first place, rank 2 the second, and so
-        /// on.
+        /// Whether the ranks are spread over the range in random order. If false, rank 1 is the first place, rank 2 the
+        /// second, and so on.
         #[serde(default = "yes")]
         scramble: bool,
-        /// Number of consecutive ranks whose places stay adjacent when ranks are spread.
+        /// Number of consecutive ranks that stay adjacent places when the ranks are spread.
         #[serde(default = "one", skip_serializing_if = "is_one")]
         cluster: u64,
-        /// Whether to draw as fio does: ranks follow fio's approximation and are hashed to places, so several ranks may
-        /// share a place.
+        /// Whether to draw as fio does. fio approximates the distribution of ranks, and hashes ranks to places, so that
+        /// several ranks may share a place.
         #[serde(default, skip_serializing_if = "is_false")]
         fio: bool,
     },
-    /// A hot part at the start of the range and a cold rest. Places within each are equally likely.
+    /// The range has a hot part at its start; the rest is cold. Within each part, all places are equally likely.
     Hotcold {
         /// Share of the accesses that go to the hot part.
         hot_access: f64,
         /// Share of the range that is hot.
         hot_space: f64,
     },
-    /// Each request starts where the previous one ended. After the end of the range, requests continue at its start.
+    /// Each request starts where the previous one ended. After the end of the range, the requests continue at its
+    /// start.
     Sequential {},
-    /// The LRU stack model. A *unit* is a place with a fixed size. A request either starts a new unit, or accesses a
-    /// unit again. In the second case, the number of other units used since the last use of this unit is drawn at
-    /// random. Reads and writes have separate units.
+    /// The LRU stack model. A *unit* is a place with a fixed size. A request accesses either a new unit or a unit that
+    /// was used before. In the second case, a *distance* is drawn, which selects the unit: the number of other units
+    /// used since its last use. Reads and writes have separate units.
     Stack {
-        /// Weights of a new place, and of the distances 0, 1, 2 to 3, 4 to 7, and so on.
+        /// Weights: first the weight of a new place, then those of the distances 0, 1, 2 to 3, 4 to 7, and so on.
         distances: Vec<f64>,
     },
-    /// Starts are drawn in proportion to their counts. A file has them in lines `LBA,Frequency`: byte offset and count.
+    /// Starts are drawn in proportion to counts in a file. A line of the file is `LBA,Frequency`: a byte offset and its
+    /// count.
     Locality {
         /// Path of the file, which may be plain, gzip or zstd.
         file: PathBuf,
@@ -111,7 +113,7 @@ fn wrong<T>(text: String) -> Result<T, WorkloadError> {
     Err(WorkloadError::new(ErrorKind::Option, text))
 }
 
-/// A pattern, prepared for a range of `units` places of `alignment` bytes.
+/// A pattern prepared for drawing from a range of `units` places, which are `alignment` bytes apart.
 pub(crate) enum Sampler {
     Uniform,
     Permuted {
@@ -119,8 +121,8 @@ pub(crate) enum Sampler {
         /// Distance in bytes from one place to the next.
         step: u64,
     },
-    /// Parts in order. Each has three numbers: the largest value of [`Rng::units`] for which the part is chosen, its
-    /// first place, and its number of places.
+    /// Parts of the range, in order. Each has three numbers: the largest draw of [`Rng::units`] that selects the part,
+    /// its first place, and its number of places.
     Zoned(Vec<(u64, u64, u64)>),
     Normal {
         sigma: f64,
@@ -128,7 +130,7 @@ pub(crate) enum Sampler {
     },
     Zipf {
         zipf: Zipf,
-        /// The order of the groups of places, and the number of places per group; `None` if ranks are not spread.
+        /// Random order of groups of places, and the number of places in a group. `None` if the ranks are not spread.
         groups: Option<(Permutation, u64)>,
     },
     FioZipf(FioZipf),
@@ -232,8 +234,8 @@ impl Sampler {
         })
     }
 
-    /// Draws a start for a request of `bytes` bytes. Returns `None` if the request does not fit at the drawn start; the
-    /// draw must then be repeated.
+    /// Draws a start for a request of `bytes` bytes. Returns `None` if the request does not fit at this start. The
+    /// caller must then draw again.
     #[inline]
     pub fn draw(&mut self, rng: &mut Rng, space: Space, bytes: u64) -> Option<u64> {
         let start = match self {
@@ -256,7 +258,7 @@ impl Sampler {
             }
             Sampler::Zipf { zipf, groups } => {
                 let rank = zipf.draw(rng);
-                // A place in the last group may be beyond the range. `fits` then causes another draw.
+                // The last group may extend beyond the range. For a place beyond it, `fits` causes another draw.
                 let place = match groups {
                     None => rank,
                     Some((order, 1)) => order.at(rank),
@@ -282,13 +284,13 @@ impl Sampler {
                 start
             }
             Sampler::Locality(locality) => locality.draw(rng),
-            // In the stack model, the place determines the size. `Generator::draw` therefore draws both together.
+            // In the stack model, a unit has a fixed size. `Generator::draw` therefore draws place and size together.
             Sampler::Stack(_) => return None,
         };
         space.fits(start, bytes).then_some(start)
     }
 
-    /// Returns a remark for `describe` about entries that were omitted.
+    /// Returns a remark for `describe` if entries of the file were omitted.
     pub fn remark(&self) -> String {
         match self {
             Sampler::Locality(locality) => locality.remark(),
@@ -297,7 +299,8 @@ impl Sampler {
     }
 }
 
-/// Creates the sampler for `permute`. Its places are adjacent, one request long, and as many as fit into the range.
+/// Creates the sampler for `permute`. It has as many places as fit into the range. They are adjacent, and each is as
+/// long as a request.
 fn permuted(space: Space, size: &Size, seed: u64) -> Result<Sampler, WorkloadError> {
     let Size::Constant { bytes } = *size else {
         return wrong(
@@ -313,7 +316,7 @@ fn permuted(space: Space, size: &Size, seed: u64) -> Result<Sampler, WorkloadErr
     })
 }
 
-/// Returns the parts of `zoned`, with bounds rounded to places.
+/// Returns the parts of the range for `zoned`. The bounds of the parts are rounded to places.
 fn parts(zoned: &[(f64, f64)], space: Space) -> Result<Vec<(u64, u64, u64)>, WorkloadError> {
     const PERCENT: f64 = 100.0;
     let is_share = |share: &f64| (0.0..=PERCENT).contains(share);
@@ -354,12 +357,12 @@ fn parts(zoned: &[(f64, f64)], space: Space) -> Result<Vec<(u64, u64, u64)>, Wor
             end.saturating_sub(first),
         ));
     }
-    // A part without accesses may have no places; the sum of shares may be a little below 1.
+    // Parts without places are removed; they have no accesses. The sum of the remaining shares may be a little below 1.
     parts.retain(|(_, _, places)| *places > 0);
     Ok(parts)
 }
 
-/// Zipf ranks by rejection-inversion (Hörmann and Derflinger 1996): no table, any skew.
+/// Draws Zipf ranks by rejection-inversion (Hörmann and Derflinger 1996), which needs no table and permits any skew.
 pub(crate) struct Zipf {
     n: u64,
     theta: f64,
@@ -388,8 +391,7 @@ impl Zipf {
         libm::exp(-self.theta * libm::log(x))
     }
 
-    /// Returns the integral of the density from 1 to x; as theta approaches 1, its limit is a
-    /// logarithm.
+    /// Returns the integral of x^-theta from 1 to x. For theta near 1, this is the logarithm.
     fn integral(&self, x: f64) -> f64 {
         let log = libm::log(x);
         let t = (1.0 - self.theta) * log;
@@ -425,8 +427,8 @@ impl Zipf {
     }
 }
 
-/// A fixed permutation of 0..n without a table: a Feistel network, which is applied repeatedly until the result is
-/// below n.
+/// A fixed permutation of 0..n without a table. A Feistel network permutes a larger range and is applied repeatedly
+/// until the result is below n.
 pub(crate) struct Permutation {
     n: u64,
     half_bits: u32,

@@ -5,12 +5,11 @@ use serde::{Deserialize, Serialize};
 use super::rng::Rng;
 use crate::error::{ErrorKind, WorkloadError};
 
-/// Spacing of requests in time. Rates are requests per second.
+/// Distribution of the gaps between the arrivals of requests. Rates are in requests per second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Arrival {
-    /// Requests have no times: every arrival is 0, and the driver keeps a fixed number of requests in flight (closed
-    /// loop).
+    /// Requests have no arrival times: all are 0. The driver keeps a fixed number of requests in flight (closed loop).
     None {},
     /// Requests are evenly spaced.
     Constant {
@@ -22,35 +21,37 @@ pub enum Arrival {
         /// Mean requests per second.
         rate: f64,
     },
-    /// Two exponential phases with balanced means, which are burstier than Poisson arrivals.
+    /// Hyperexponential gaps: two exponential phases with balanced means. Such arrivals are burstier than Poisson
+    /// arrivals.
     Hyper {
         /// Mean requests per second.
         rate: f64,
         /// Coefficient of variation of the gaps, at least 1.
         cv: f64,
     },
-    /// Bursts of Poisson arrivals with silence in between; the long-run rate is `on_rate * duty`.
+    /// Bursts of Poisson arrivals with silences between them. The mean rate over a long time is `on_rate * duty`.
     Onoff {
         /// Requests per second within a burst.
         on_rate: f64,
         /// Mean requests in a burst.
         on_length: f64,
-        /// Share of time within bursts, above 0 and at most 1.
+        /// Fraction of the time that is within bursts, above 0 and at most 1.
         duty: f64,
     },
-    /// Poisson arrivals whose rate changes in steps. After the last step, the first one follows.
+    /// Poisson arrivals whose rate changes in steps. The first step follows the last one.
     Schedule {
-        /// The steps: requests per second (0 in a silence), and seconds.
+        /// For each step: its rate in requests per second (0 for a silence) and its length in seconds.
         steps: Vec<(f64, f64)>,
     },
 }
 
 const PS_IN_S: f64 = 1e12;
-/// Smallest mean number of requests in one pass of a schedule. It limits the passes that a gap may take.
+/// Smallest permitted mean number of requests in one pass of a schedule. It limits the number of passes without a
+/// request.
 const REQUESTS_IN_PASS_MIN: f64 = 0.01;
 
 impl Arrival {
-    /// Returns the long-run requests per second; `None` for a closed loop.
+    /// Returns the mean rate over a long time, in requests per second; `None` for a closed loop.
     pub fn mean_rate(&self) -> Option<f64> {
         match *self {
             Arrival::None {} => None,
@@ -120,13 +121,13 @@ impl Arrival {
     }
 }
 
-/// Draws the gaps. The fraction of a picosecond that a gap leaves is added to the next one, so that no error
-/// accumulates.
+/// Draws the gaps between arrivals. Gaps are rounded down to whole picoseconds. The remainder is added to the next gap,
+/// so that no error accumulates.
 #[derive(Clone, Debug)]
 pub(crate) struct Gaps {
     arrival: Arrival,
     carry: f64,
-    /// Current step of a schedule, and the picoseconds that are left of it.
+    /// Current step of a schedule. `left` is the rest of the step in picoseconds.
     step: usize,
     left: f64,
 }
@@ -180,8 +181,8 @@ impl Gaps {
         ps
     }
 
-    /// Returns the gap in which a process of rate 1 would have `arrivals` arrivals. This number decreases by rate times
-    /// duration in each step.
+    /// Returns the gap to the next request of a schedule. `arrivals` is the gap in a process of rate 1. During each
+    /// step, it decreases by the rate times the duration of the step; the gap ends when it reaches 0.
     fn draw_scheduled(&mut self, mut arrivals: f64) -> f64 {
         let Arrival::Schedule { steps } = &self.arrival else {
             return 0.0;

@@ -1,6 +1,6 @@
-//! Draws a batch of requests column by column: kinds, then arrivals, then places. Each column has its own random
-//! stream, so the requests are the same as if they were drawn one by one. This order is faster, because a loop over one
-//! column keeps the state of its random generator in registers.
+//! Draws a batch of requests property by property: all kinds, then all arrivals, then all places. Each property has its
+//! own random stream, so the requests are the same as if they were drawn one by one. A loop over one property is
+//! faster, because it keeps the state of its random generator in registers.
 
 use flashtwin::{Op, PlacementId, Request, Time};
 
@@ -48,8 +48,8 @@ impl Generator {
         self.rng_op = rng;
     }
 
-    /// Sets the arrivals of the requests. Fails with the index of the first request that would arrive too late for the
-    /// clock.
+    /// Sets the arrival times of the requests. Fails if a request would arrive after the end of the clock's range; the
+    /// error is the index of the first such request.
     fn draw_arrivals(&mut self, requests: &mut [Request]) -> Result<(), usize> {
         if self.spec.arrival == (Arrival::None {}) {
             self.made += requests.len() as u64;
@@ -78,7 +78,7 @@ impl Generator {
     }
 }
 
-/// Sets sizes and starts of the requests. Returns false if a request does not fit into the range.
+/// Sets the sizes and starts of the requests. Returns false if a request does not fit into the range.
 #[inline(always)]
 fn places(
     requests: &mut [Request],

@@ -1,9 +1,11 @@
-//! Job files of fio, as far as they specify the requests to the device.
+//! Job files of fio. Only options that determine the requests to the device are used.
 //!
-//! Jobs between two `stonewall` options run at the same time and form the streams of a phase. A job reads or writes its
-//! `size`, so the streams of a phase have shares in proportion to their sizes. Jobs that run for a time have no size.
-//! The caller gives their total number of bytes, which is divided in proportion to `iodepth` times `bs`, as if requests
-//! of all sizes took equally long. The options have the meaning that fio's documentation (HOWTO) gives them.
+//! `stonewall` options divide the jobs of a file into phases. The jobs of a phase run at the same time, as its streams.
+//! A job reads or writes its `size`, so the streams of a phase have shares in proportion to their sizes.
+//!
+//! Jobs that run for a time have no size. The caller gives the total number of bytes of the phase, which is divided in
+//! proportion to `iodepth` times `bs`, as if requests of all sizes took equally long. The options have the meaning that
+//! fio's documentation (HOWTO) gives them.
 
 use std::fs;
 use std::path::Path;
@@ -29,7 +31,7 @@ pub(super) struct FioJob {
     pub ignored: Vec<String>,
 }
 
-/// Options that do not affect the requests: options of the host, of data, and of logs.
+/// Options that are ignored, because they do not affect the requests. They concern the host, the data or logs.
 const IGNORED: &[&str] = &[
     "allow_file_create",
     "allrandrepeat",
@@ -133,7 +135,7 @@ struct Set<'a> {
     line: usize,
 }
 
-/// The options of a job: the options of `[global]` before it, and its own.
+/// The options of a job: those of the `[global]` sections before it, and its own.
 struct Job<'a> {
     file: &'a str,
     name: &'a str,
@@ -145,7 +147,7 @@ fn wrong<T>(text: String) -> Result<T, WorkloadError> {
     Err(WorkloadError::new(ErrorKind::Malformed, text))
 }
 
-/// Reads a job file. `bytes` is the number of bytes of each phase whose jobs run for a time.
+/// Reads a job file. `bytes` is the number of bytes that each phase moves if its jobs run for a time.
 pub(super) fn open(path: &Path, bytes: Option<u64>) -> Result<FioJob, WorkloadError> {
     let name = path.display().to_string();
     let reading = |e| WorkloadError::io(&name, "read", &e);
@@ -198,7 +200,8 @@ fn parse(file: &str, text: &str, bytes: Option<u64>) -> Result<FioJob, WorkloadE
     })
 }
 
-/// Sets the number of requests of those streams of a phase whose jobs run for a time.
+/// Completes a phase. If its jobs run for a time, sets the number of requests of the phase, so that they move `bytes`
+/// bytes.
 fn finish(mut phase: Vec<(&Job, StreamSpec)>, bytes: Option<u64>) -> Result<Phase, WorkloadError> {
     let by_time = |stream: &StreamSpec| matches!(stream.amount, Amount::Share(_));
     if let Some((job, _)) = phase.iter().find(|(_, stream)| by_time(stream)) {
@@ -231,7 +234,7 @@ fn finish(mut phase: Vec<(&Job, StreamSpec)>, bytes: Option<u64>) -> Result<Phas
     Ok(phase.into_iter().map(|(_, stream)| stream).collect())
 }
 
-/// Returns the jobs of a file, and the options that have no effect.
+/// Returns the jobs of a file, and the names of the options that are ignored.
 fn jobs<'a>(file: &'a str, text: &'a str) -> Result<(Vec<Job<'a>>, Vec<String>), WorkloadError> {
     let mut global: Vec<Set> = Vec::new();
     let mut jobs: Vec<Job> = Vec::new();
@@ -341,7 +344,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Reads an option that is given in bytes or in percent.
+    /// Reads an option whose value is a number of bytes or a percentage.
     fn part(&self, key: &str) -> Result<Option<Part>, WorkloadError> {
         let Some(set) = self.get(key) else {
             return Ok(None);
@@ -410,7 +413,7 @@ impl<'a> Job<'a> {
         Ok(StreamSpec { requests, amount })
     }
 
-    /// Returns the share of writes of a job with reads and writes.
+    /// Returns the fraction of writes in a job that mixes reads and writes.
     fn mix(&self) -> Result<f64, WorkloadError> {
         let percent = |set: &Set| match set.value.parse::<u8>() {
             Ok(percent @ 0..=100) => Ok(f64::from(percent) / 100.0),
@@ -503,7 +506,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Returns the placement id given by `fdp_pli`, which counts the handles of the device.
+    /// Returns the placement id that `fdp_pli` gives as an index of the device's handles.
     fn placement(&self) -> Result<Option<u16>, WorkloadError> {
         let kind = self.get("dataplacement");
         let placed = match kind.map(|set| set.value) {
@@ -528,7 +531,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Parses a number of bytes with fio's suffixes, which are powers of 1024 here (`kb_base=1024`).
+/// Parses a number of bytes with a suffix of fio. Suffixes are powers of 1024 (`kb_base=1024`).
 fn bytes_of(text: &str) -> Option<u64> {
     let text = text.to_ascii_lowercase();
     let bare = text

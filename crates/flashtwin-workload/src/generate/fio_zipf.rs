@@ -1,20 +1,21 @@
-//! The Zipf generator of fio, for loads that were run with it.
+//! The Zipf generator of fio, for loads whose measurements used fio.
 //!
 //! Ranks are drawn by the approximation of Gray et al. ("Quickly Generating Billion-Record Synthetic Databases", SIGMOD
-//! 1994). fio stops its normalising sum at ten million ranks, which makes the first ranks too frequent. With a skew of
-//! 1.2 and 105 million places, the first ten ranks get 47.4 % of the draws. By the exact law they would get 45.1 %.
-//! Ranks are hashed to places, so that several ranks share a place, and about 37 % of the places are never drawn.
+//! 1994). fio's normalising sum ends at ten million ranks, which makes the first ranks too frequent. For example, with
+//! a skew of 1.2 and 105 million places, the first ten ranks get 47.4 % of the draws; by the exact law, they would get
+//! 45.1 %. Ranks are hashed to places. Therefore several ranks may share a place, and about 37 % of the places are
+//! never drawn.
 
 use super::rng::{splitmix64, Rng};
 
 /// Number of ranks in fio's normalising sum.
 const SUMMED_MAX: u64 = 10_000_000;
 
-/// The generator for a number of places and a skew other than 1.
+/// The generator. The skew may have any value other than 1.
 pub(crate) struct FioZipf {
     places: u64,
     sum: f64,
-    /// Bound of the scaled draw. From 1 to below this bound, the second rank is chosen.
+    /// The second rank is chosen if the scaled draw is from 1 to below this bound.
     two: f64,
     /// Exponent and factor of the formula for the ranks after the second.
     alpha: f64,
@@ -60,13 +61,13 @@ impl FioZipf {
     }
 }
 
-/// Returns `base` to the power `exponent`, the same on every machine.
+/// Returns `base` to the power `exponent`. The result is the same on every machine.
 fn power(base: f64, exponent: f64) -> f64 {
     libm::exp(exponent * libm::log(base))
 }
 
-/// Returns the sum of k^-theta for k from 1 to `n`. The first terms are added one by one, the others by the formula of
-/// Euler and Maclaurin.
+/// Returns the sum of k^-theta for k from 1 to `n`. The first terms are added one by one. The sum of the others is
+/// computed by the Euler-Maclaurin formula.
 fn power_sum(n: u64, theta: f64) -> f64 {
     const ONE_BY_ONE: u64 = 64;
     let term = |k: f64| power(k, -theta);
@@ -95,8 +96,8 @@ mod tests {
         }
     }
 
-    /// Compares the share of the first ten ranks. For a skew of 1.2, the share would be 0.4715 if fio's sum included
-    /// all 105 million ranks, and 0.4514 by the exact law.
+    /// Compares the share of the draws that the first ten ranks get. With a skew of 1.2, fio's share is 0.474. It would
+    /// be 0.4715 if fio's sum included all 105 million ranks, and 0.4514 by the exact law.
     #[test]
     fn first_ranks_have_the_shares_of_fio() {
         for seed in flashtwin::seeds(2) {

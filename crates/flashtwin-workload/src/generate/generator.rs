@@ -12,8 +12,7 @@ use crate::Workload;
 
 /// Number of requests returned at a time.
 pub(super) const BATCH: u64 = 512;
-/// Number of failed attempts to draw a request that fits into the range. After this number of attempts, the spec is
-/// rejected as impossible.
+/// Number of consecutive draws that do not fit into the range after which the spec is rejected as impossible.
 pub(super) const REDRAWS_MAX: u32 = 100_000;
 
 /// Random streams, one for each property of requests.
@@ -37,14 +36,15 @@ pub(crate) struct Generator {
     pub(super) clock: u64,
     pub(super) kinds: Kinds,
     placement: PlacementId,
-    /// Whether requests may start where the previous one ended, or near its start.
+    /// Whether the spec has sequential or local requests: requests that start at the end, or near the start, of the
+    /// previous one.
     follows: bool,
-    /// The previous request, stored only if requests may follow it.
+    /// The previous request. Stored only if later requests may depend on it.
     previous: Option<Last>,
 }
 
-/// Upper bounds, in units of [`Rng::units`], of the draw that chooses a request's kind. The bounds for writes, trims
-/// and flushes are cumulative. The struct also has the share of writes that are forced.
+/// Probabilities of the kinds of requests. A draw of [`Rng::units`] selects the first kind whose bound it does not
+/// exceed: write, trim, flush, else read. `fua` is the fraction of the writes that are forced.
 #[derive(Clone, Copy)]
 pub(super) struct Kinds {
     write: u64,
@@ -112,8 +112,8 @@ impl Generator {
         })
     }
 
-    /// Returns the arrival of the next request; `None` if it is too late for the clock. The first request arrives at 0,
-    /// as in a trace.
+    /// Returns the arrival time of the next request; `None` if it exceeds the range of the clock. The first request
+    /// arrives at 0, as in a trace.
     #[inline(always)]
     pub(super) fn next_arrival(&mut self) -> Option<Time> {
         if self.made > 0 {
@@ -123,8 +123,8 @@ impl Generator {
         Some(Time(self.clock))
     }
 
-    /// Draws start, size and kind as DiskSim's generator does. A sequential request keeps the kind of the previous one.
-    /// A request that does not fit into the range is drawn again completely.
+    /// Draws start, size and kind of a request, as DiskSim's generator does. A sequential request keeps the kind of the
+    /// previous one. Size and start are drawn again if the request does not fit into the range.
     #[inline(always)]
     fn draw(&mut self, arrival: Time) -> Result<Request, WorkloadError> {
         let (mut op, mut fua) = self.kinds.draw(&mut self.rng_op);
@@ -147,7 +147,7 @@ impl Generator {
             if bytes > self.space.bytes {
                 continue;
             }
-            // The number is drawn only if the spec has requests that follow others. Other patterns do not need it.
+            // This number is drawn only if the spec has sequential or local requests.
             let way = if self.follows {
                 self.rng_place.unit()
             } else {
@@ -217,7 +217,7 @@ impl Generator {
         WorkloadError::new(ErrorKind::TooLarge, text)
     }
 
-    /// Splits the request into pieces that are all on one member of a striped array: the member with the first piece.
+    /// Splits a request into pieces. All pieces are on that member of a striped array on which the first piece is.
     fn pin(&self, request: &Request, out: &mut Vec<Request>) {
         let (piece, stripe) = (self.spec.alignment, self.spec.stripe);
         let rows = (self.space.bytes / stripe).max(1);
@@ -231,7 +231,8 @@ impl Generator {
         }
     }
 
-    /// Moves requests into the range, and gives writes their placement id. Before the move, addresses start at 0.
+    /// Adds the start of the range to the addresses of requests, which count from 0 before, and gives writes their
+    /// placement id.
     fn place(&self, requests: &mut [Request]) {
         if self.space.first == 0 && self.placement == PlacementId::NONE {
             return;
@@ -246,7 +247,7 @@ impl Generator {
         }
     }
 
-    /// Draws a start that is at most `local_range` before or after the previous start.
+    /// Draws a start near the start of the previous request: at most `local_range` before or after it.
     fn draw_near(&mut self, start: u64, bytes: u64) -> Option<u64> {
         let reach = self.spec.local_range / self.spec.alignment;
         let step = self.rng_place.below(2 * reach + 1) * self.spec.alignment;
@@ -256,8 +257,8 @@ impl Generator {
 }
 
 impl GeneratorSpec {
-    /// Creates the workload for a device or a part of a device of `range_bytes`. The same spec, range and seed give the
-    /// same requests on every machine.
+    /// Creates the workload for a device, or for a part of a device, of `range_bytes` bytes. The same spec, range and
+    /// seed give the same requests on every machine.
     ///
     /// # Errors
     /// Fails if the load does not fit into `range_bytes`.

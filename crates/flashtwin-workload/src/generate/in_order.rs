@@ -1,4 +1,5 @@
-//! Writes every page of a device once, in ascending order. Each page has the placement id with which a load writes it.
+//! Writes every page of a device once, in ascending order. Each page gets the placement id with which the load writes
+//! it later.
 
 use flashtwin::{Op, Request};
 
@@ -18,7 +19,7 @@ pub(super) struct InOrder {
 }
 
 impl InOrder {
-    /// Creates writes of all whole pages of a device of `range_bytes` bytes.
+    /// Creates a workload that writes all whole pages of a device of `range_bytes` bytes.
     pub fn new(handles: Handles, range_bytes: u64, page_bytes: u64) -> InOrder {
         InOrder {
             handles,

@@ -1,5 +1,5 @@
-//! A load of one or several streams; the requests that fill a device before the load; and the placement ids of address
-//! ranges.
+//! Loads of one or several streams. A load may also define the requests that fill a device before it, and placement ids
+//! of address ranges.
 
 use flashtwin::PlacementId;
 use std::fmt;
@@ -21,27 +21,29 @@ use crate::Workload;
 const AND: &str = " + ";
 /// Largest number of streams of a load.
 const STREAMS_MAX: usize = 64;
-/// Numbers of random streams: for the choice of streams, and for the seeds of streams.
+/// Numbers of random streams ([`Rng::new`]). `STREAM_CHOICE` is used to choose between the streams of a load,
+/// `STREAM_SEEDS + i` for the seed of stream i.
 const STREAM_CHOICE: u64 = 0x4c4f_4144_0000_0000;
 const STREAM_SEEDS: u64 = 0x4c4f_4144_0001_0000;
-/// Numbers of random streams: for the seeds of phases, and for a fill.
+/// Numbers of further random streams. `STREAM_PHASES + i` is used for the seed of phase i, `STREAM_FILL` for the seed
+/// of the fill.
 const STREAM_PHASES: u64 = 0x4c4f_4144_0002_0000;
 const STREAM_FILL: u64 = 0x4c4f_4144_0003_0000;
 
-/// A generated load: consecutive phases, each of one or several streams. Requests of a phase are drawn from its streams
-/// in proportion to their bytes.
+/// A generated load: consecutive phases, each of one or several streams. The streams of a phase run at the same time;
+/// each gets its share of the bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadSpec {
-    /// Phases; at least one, each of at least one stream.
+    /// The phases. A load has at least one phase, and a phase has at least one stream.
     phases: Vec<Phase>,
-    /// Phases that fill a device before the load; empty if the load does not define them.
+    /// Phases that fill a device before the load. Empty if the load defines no fill.
     fill: Vec<Phase>,
-    /// Text of a named load, and a remark on what it omits.
+    /// For a named load: its text form, and a remark on omitted options.
     name: Option<(String, String)>,
 }
 
 impl LoadSpec {
-    /// Reads the text form: a stream, several joined by ` + `, or a named load.
+    /// Reads the text form of a load: one stream, several streams joined by ` + `, or the name of a load.
     ///
     /// # Errors
     /// Fails if a pattern, a name or a key is unknown, a value is out of its range, or a file cannot be read.
@@ -89,8 +91,8 @@ impl LoadSpec {
         (self.streams()).any(|stream| stream.requests.arrival != (Arrival::None {}))
     }
 
-    /// Creates the workload for a device or a part of a device of `range_bytes`. The same load, range and seed give the
-    /// same requests on every machine.
+    /// Creates the workload for a device, or for a part of a device, of `range_bytes` bytes. The same load, range and
+    /// seed give the same requests on every machine.
     ///
     /// # Errors
     /// Fails if a stream does not fit into `range_bytes`.
@@ -108,9 +110,9 @@ impl LoadSpec {
         }
     }
 
-    /// Returns the requests that fill a device or a part of a device of `range_bytes` before the load. The streams of
-    /// the fill follow one another. Each writes as many bytes as its range has. `None` if the load does not define a
-    /// fill.
+    /// Returns the requests that fill a device, or a part of a device, of `range_bytes` bytes before the load. The
+    /// streams of the fill follow one another. Each writes as many bytes as its range has. Returns `None` if the load
+    /// defines no fill.
     ///
     /// # Errors
     /// Fails if a stream does not fit into `range_bytes`.
@@ -128,9 +130,9 @@ impl LoadSpec {
         Ok(Some(Box::new(Once::new(phases, description))))
     }
 
-    /// Returns the requests that fill a device or a part of a device of `range_bytes` before the load. If the load
-    /// does not define them, they write every page once in ascending order. Each page then has the placement id with
-    /// which the load writes it.
+    /// Returns the requests that fill a device, or a part of a device, of `range_bytes` bytes before the load. If the
+    /// load defines no fill, the requests write every page once in ascending order, with the placement id with which
+    /// the load writes the page.
     ///
     /// # Errors
     /// Fails if a stream does not fit into `range_bytes`.
@@ -153,7 +155,7 @@ impl LoadSpec {
         }
     }
 
-    /// Returns the placement ids of the address ranges of a device or a part of a device of `range_bytes`.
+    /// Returns the placement ids of the address ranges of a device, or of a part of a device, of `range_bytes` bytes.
     ///
     /// # Errors
     /// Fails if a stream does not fit into `range_bytes`.
@@ -198,14 +200,14 @@ fn parse_streams(text: &str) -> Result<Phase, WorkloadError> {
     Ok(phase)
 }
 
-/// Reads a stream. Its amount is one pass over its range.
+/// Reads the text form of a stream. Returns a phase in which the stream passes over its range once.
 fn once(text: &str) -> Result<Phase, WorkloadError> {
     let requests = GeneratorSpec::parse(text)?;
     let amount = Amount::Passes(1.0);
     Ok(vec![StreamSpec { requests, amount }])
 }
 
-/// Checks the streams of a phase, which are drawn in proportion to their bytes.
+/// Checks the streams of a phase.
 fn validate(phase: &Phase) -> Result<(), WorkloadError> {
     if phase.len() > STREAMS_MAX {
         return wrong(format!(
@@ -302,13 +304,13 @@ fn build_phase(
 /// Placement ids by range of the device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Handles {
-    /// First byte, end, and placement id of the writes of each stream.
+    /// For each stream that writes: the first byte of its range, the end of its range, and its placement id.
     ranges: Vec<(u64, u64, PlacementId)>,
 }
 
 impl Handles {
-    /// Returns the placement id of writes to a byte: the id of the first stream that writes there, or no id if no
-    /// stream writes there.
+    /// Returns the placement id with which the load writes a byte: that of the first stream that writes there. Returns
+    /// no id if no stream writes there.
     #[inline]
     pub fn handle_of(&self, offset: u64) -> PlacementId {
         let within = |range: &&(u64, u64, PlacementId)| (range.0..range.1).contains(&offset);
@@ -317,7 +319,7 @@ impl Handles {
     }
 }
 
-/// Returns writes of every page of a device of `range_bytes`, once and in ascending order, without
+/// Returns a workload that writes every page of a device of `range_bytes` bytes once, in ascending order, without
 /// placement ids.
 pub fn in_order(range_bytes: u64, page_bytes: u32) -> Box<dyn Workload> {
     let handles = Handles { ranges: Vec::new() };
@@ -332,12 +334,12 @@ impl FromStr for LoadSpec {
 }
 
 impl fmt::Display for LoadSpec {
-    /// Formats the text form; `parse` reads it back to the same load.
+    /// Formats the text form, which `parse` converts back to an equal load.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some((name, _)) = &self.name {
             return f.write_str(name);
         }
-        // Only a named load has more than one phase.
+        // A load without a name has only one phase.
         let phase = &self.phases[0];
         if let [stream] = &phase[..] {
             return write!(f, "{}", stream.requests);

@@ -1,5 +1,5 @@
-//! Empirical locality: starts are drawn in proportion to counts, in constant time, by an alias table with exact
-//! integers. The counts come from a list of `LBA,Frequency` lines, made from a real trace.
+//! Empirical locality: starts are drawn in proportion to counts, which are read from a list of `LBA,Frequency` lines,
+//! made from a real trace. A draw takes constant time, by an alias table with exact integers.
 
 use memchr::memchr;
 use std::path::Path;
@@ -10,13 +10,13 @@ use crate::error::{quote, ErrorKind, WorkloadError};
 use crate::trace::cursor::{Bad, Cursor};
 use crate::trace::input::Input;
 
-/// Largest number of entries in a list; the table needs 20 bytes for each.
+/// Largest number of entries in a list. The table needs 20 bytes per entry.
 const ENTRIES_MAX: usize = 1 << 28;
 
 /// The counted starts, ready to draw from.
 pub(crate) struct Locality {
     starts: Vec<u64>,
-    /// A draw below its column's threshold gives the column itself. Any other draw gives the column's alias.
+    /// For each column of the table: a draw below the threshold selects the column itself, any other draw its alias.
     thresholds: Vec<u64>,
     aliases: Vec<u32>,
     total: u64,
@@ -24,7 +24,7 @@ pub(crate) struct Locality {
 }
 
 impl Locality {
-    /// Reads a list. Omits starts at which not even the smallest request fits into the space.
+    /// Reads a list. Omits starts at which even the smallest request does not fit into the space.
     pub fn open(file: &Path, space: Space, smallest: u64) -> Result<Self, WorkloadError> {
         let mut source = Input::File(file.to_path_buf()).open()?;
         let name = source.name().to_string();
@@ -78,8 +78,8 @@ impl Locality {
         Ok(locality)
     }
 
-    /// Builds the table by Vose's alias method. Weights are scaled to `count * entries`; `None` if that product
-    /// overflows.
+    /// Builds the table by Vose's alias method. The counts are multiplied by the number of entries, to avoid fractions.
+    /// Returns `None` if a product overflows.
     fn from_counts(starts: Vec<u64>, counts: &[u64]) -> Option<Self> {
         let n = counts.len();
         let total = counts.iter().try_fold(0u64, |sum, &c| sum.checked_add(c))?;

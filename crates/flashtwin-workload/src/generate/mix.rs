@@ -1,4 +1,5 @@
-//! Combines several streams of requests into one workload: they are drawn by weight, or follow one another.
+//! Combines several streams of requests into one workload. The next request is drawn from a random stream, by weight,
+//! or the streams follow one another.
 
 use flashtwin::Request;
 
@@ -10,7 +11,7 @@ use crate::Workload;
 /// Streams drawn by weight.
 pub(super) struct Mix {
     streams: Vec<Stream>,
-    /// For each stream, the largest value of [`Rng::units`] for which it is chosen.
+    /// For each stream, the largest draw of [`Rng::units`] that selects it.
     up_to: Vec<u64>,
     choice: Rng,
     requests: Option<u64>,
@@ -18,7 +19,7 @@ pub(super) struct Mix {
     description: String,
 }
 
-/// A stream, and those of its requests that have been drawn in advance.
+/// A stream, with the requests of it that have been drawn in advance.
 struct Stream {
     generator: Generator,
     ahead: Vec<Request>,
@@ -81,8 +82,8 @@ impl Workload for Mix {
         let last = self.streams.len() - 1;
         for _ in 0..count {
             let drawn = self.choice.units();
-            // Because of rounding, the sum of the shares may be a little below 1. The last stream gets the remaining
-            // draws.
+            // Because of rounding, the sum of the shares may be a little below 1. Draws above the sum select the last
+            // stream.
             let stream = self.up_to[..last].iter().position(|up_to| drawn <= *up_to);
             out.push(self.streams[stream.unwrap_or(last)].draw()?);
         }

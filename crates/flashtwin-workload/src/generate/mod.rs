@@ -1,4 +1,4 @@
-//! Generated loads: deterministic from a spec, a range and a seed.
+//! Generated loads. A spec, a range and a seed determine all requests.
 
 pub(crate) mod address;
 pub(crate) mod arrival;

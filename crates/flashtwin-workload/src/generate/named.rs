@@ -1,8 +1,8 @@
-//! Loads of several streams that papers measured, by name.
+//! Named loads: loads of several streams that papers have measured.
 //!
 //! `warp-1stream` and `warp-3stream` are the jobs of WARP (FAST 2026), from its published job files and logs. WARP's
-//! streams were closed loops, so their shares of the bytes depended on the device. The default shares are those in the
-//! logs of runs with the same addresses and handles.
+//! streams were closed loops, so the share of the bytes that each stream moved depended on the device. The default
+//! shares are from the logs of runs with the same addresses and handles.
 
 use std::path::Path;
 
@@ -13,7 +13,8 @@ use crate::error::WorkloadError;
 
 /// The streams of a named load.
 pub(super) enum Named {
-    /// Text form of the load's streams, and of the streams that fill the device before the load, one after the other.
+    /// Text form of the load's streams, and text forms of the streams that fill the device before the load, one after
+    /// the other.
     Written { load: String, fill: Vec<String> },
     /// Jobs of fio.
     Job(FioJob),
@@ -23,7 +24,7 @@ pub(super) enum Named {
 pub struct NamedLoad {
     /// The name.
     pub name: &'static str,
-    /// Each key with its default value, or with a text that describes the default.
+    /// Each key with its default value, or with a description of the default.
     pub keys: &'static [(&'static str, &'static str)],
     /// Description.
     pub line: &'static str,
@@ -33,7 +34,7 @@ pub struct NamedLoad {
 /// Number of requests.
 const REQUESTS: (&str, &str) = ("requests", "no end");
 
-/// Named loads that have several streams, or that prescribe how the device is filled before.
+/// All named loads. They have several streams, or they prescribe how the device is filled before.
 pub const NAMED_LOADS: &[NamedLoad] = &[
     NamedLoad {
         name: "warp-1stream",
@@ -75,7 +76,7 @@ pub const NAMED_LOADS: &[NamedLoad] = &[
     },
 ];
 
-/// Reads a named load; `None` if the text does not begin with such a name.
+/// Reads a named load; `None` if the text does not begin with the name of one.
 pub(super) fn parse(text: &str) -> Option<Result<Named, WorkloadError>> {
     let (name, pairs) = text.split_once(':').unwrap_or((text, ""));
     let load = NAMED_LOADS.iter().find(|load| load.name == name)?;
@@ -83,7 +84,7 @@ pub(super) fn parse(text: &str) -> Option<Result<Named, WorkloadError>> {
     Some(read_keys(load.name, &keys, pairs).and_then(|given| (load.write)(&given)))
 }
 
-/// Reads a value that must be one of a few words.
+/// Returns the value of a key. The value must be one of `words`.
 fn word<'a>(
     given: &Given<'a>,
     key: &str,
@@ -99,7 +100,7 @@ fn word<'a>(
     }
 }
 
-/// Returns the key `requests` in the form in which it ends a stream's text; empty if the key is not given.
+/// Returns the key `requests` as the last part of a stream's text form. Empty if the key is not given.
 fn requests(given: &Given) -> String {
     given
         .get("requests")
@@ -124,8 +125,9 @@ fn warp_1stream(given: &Given) -> Result<Named, WorkloadError> {
     Ok(Named::Written { load, fill })
 }
 
-/// Shares of the bytes in the logs of WARP's runs of three streams, by distribution and handles: sequential stream,
-/// overwrites, random stream. No run was published for some handles; they have the shares of the nearest published run.
+/// For each distribution and each setting of the handles: the shares of the bytes that the sequential stream, the
+/// overwrites and the random stream moved in WARP's runs of three streams, from the logs. For some settings no run was
+/// published; they have the shares of the nearest published run.
 const MEASURED: &[(&str, &str, [f64; 3])] = &[
     ("uniform", "none", [0.567, 0.224, 0.209]),
     ("uniform", "own", [0.570, 0.214, 0.216]),
@@ -181,7 +183,7 @@ fn warp_3stream(given: &Given) -> Result<Named, WorkloadError> {
     Ok(Named::Written { load, fill })
 }
 
-/// Parses the shares of the three streams, such as `0.57/0.22/0.21`.
+/// Parses the shares of the bytes of the three streams, such as `0.57/0.22/0.21`.
 fn three_shares(text: &str) -> Result<[f64; 3], WorkloadError> {
     let parts: Vec<Option<f64>> = text.split('/').map(|part| part.parse().ok()).collect();
     match parts[..] {
@@ -195,8 +197,8 @@ fn three_shares(text: &str) -> Result<[f64; 3], WorkloadError> {
     }
 }
 
-/// Pairs of numbers from the logs of CacheLib on WARP's emulator: the percentage of the flash used for small objects,
-/// and the share of the bytes written to small objects.
+/// From the logs of CacheLib on WARP's emulator: pairs of the percentage of the flash that is used for small objects,
+/// and the share of all bytes written that are written to small objects.
 const SOC_BYTES: &[(f64, f64)] = &[(4.0, 0.067), (20.0, 0.119), (40.0, 0.127)];
 
 fn cachelib(given: &Given) -> Result<Named, WorkloadError> {

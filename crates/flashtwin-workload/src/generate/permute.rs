@@ -1,19 +1,19 @@
-//! Visits every place of a range once per pass, in a new pseudo-random order for each pass, without
-//! a table.
+//! Visits every place of a range once per pass. Each pass has a new pseudo-random order, which is computed without a
+//! table.
 //!
 //! A number is represented by two digits. Each digit has about as many values as the square root of the range. Each
-//! round adds a hash of one digit to the other, which maps different pairs of digits to different pairs (a Feistel
-//! network of unequal halves: Black and Rogaway, "Ciphers with Arbitrary Finite Domains", 2002). The few results beyond
-//! the range go through the rounds again.
+//! round adds a hash of one digit to the other, so that different numbers stay different (a Feistel network of unequal
+//! halves: Black and Rogaway, "Ciphers with Arbitrary Finite Domains", 2002). The few results beyond the range pass
+//! through the rounds again.
 //!
-//! The ranks of `zipf` are spread by a network on bits instead, whose domain is up to four times the range. The network
-//! here is faster: nearly every result is within the range at once, and digits are incremented instead of computed by
-//! division.
+//! The ranks of `zipf` are spread by another network, which operates on bits. Its domain is up to four times as large
+//! as the range. The network in this module is faster for two reasons: nearly every result is within the range at once,
+//! and the digits are incremented instead of computed by division.
 
 use super::rng::splitmix64;
 
-/// Number of rounds. With only four, some pairs of places are more frequent than others in ranges of some hundred
-/// places.
+/// Number of rounds. With only four rounds, in ranges of some hundred places, some pairs of places are more frequent
+/// than others.
 const ROUNDS: usize = 6;
 
 /// Passes over a range of places.
@@ -22,7 +22,7 @@ pub(crate) struct Passes {
     /// Number of values of the higher and of the lower digit.
     high: u64,
     low: u64,
-    /// Digits of the next number of the pass, and the number of places left in the pass.
+    /// Digits of the next number of the pass. `left` is the number of places left in the pass.
     next: (u64, u64),
     left: u64,
     keys: [u64; ROUNDS],
@@ -81,7 +81,7 @@ impl Passes {
     }
 }
 
-/// Adds a hash of `other` to a digit. The digit has `values` values, at most 2^32. The code has no branch, because the
+/// Adds a hash of `other` to a digit, which has `values` values (at most 2^32). The code has no branch, because the
 /// processor could not predict it.
 #[inline(always)]
 fn added(digit: u64, other: u64, values: u64) -> u64 {
@@ -112,7 +112,7 @@ mod tests {
         }
     }
 
-    /// All pairs of places are equally frequent as the first two of a pass.
+    /// Every pair of places occurs equally often at the beginning of a pass.
     #[test]
     fn orders_are_evenly_frequent() {
         for seed in flashtwin::seeds(3) {
@@ -139,8 +139,8 @@ mod tests {
         }
     }
 
-    /// Neighbours in the order are not neighbours in the range. The position of a place in one pass does not predict
-    /// its position in the next.
+    /// Consecutive places of a pass are not neighbours in the range. The position of a place in one pass does not
+    /// predict its position in the next pass.
     #[test]
     fn orders_are_uncorrelated() {
         for seed in flashtwin::seeds(3) {
@@ -155,7 +155,7 @@ mod tests {
                 .collect();
             let correlation = |pairs: &mut dyn Iterator<Item = (f64, f64)>| {
                 let products: Vec<f64> = pairs.map(|(x, y)| 12.0 * x * y).collect();
-                // The product of two centred uniform values, scaled as here, has variance 1.
+                // The factor 12 gives the product of two centred uniform values a variance of 1.
                 products.iter().sum::<f64>() / (products.len() as f64).sqrt()
             };
             for two in orders.windows(2) {

@@ -1,4 +1,4 @@
-//! Frequency of the accesses to each page of a load, for closed forms of independent references.
+//! Popularity of pages: how often a load accesses each page of a device. Closed forms for independent accesses need it.
 
 use flashtwin::theory::PageClass;
 
@@ -9,8 +9,8 @@ use super::size::Size;
 use super::spec::GeneratorSpec;
 use crate::error::WorkloadError;
 
-/// Number of first ranks of a Zipf distribution that each form a class of their own. A later class contains the ranks
-/// from its first rank to [`RANK_STEP`] times its first rank.
+/// In a Zipf distribution, each rank up to this one is a class of its own. Each later class contains the ranks from its
+/// first rank to [`RANK_STEP`] times its first rank.
 const SINGLE_RANKS: u64 = 512;
 const RANK_STEP: f64 = 1.01;
 /// Number of classes into which a normal distribution is divided.
@@ -21,7 +21,7 @@ const NORMAL_CLASSES: u32 = 4096;
 pub struct Popularity {
     /// Classes of equally popular pages. Together they contain all pages of the device.
     pub classes: Vec<PageClass>,
-    /// Whether every page is accessed once per pass, in a new order for each pass. Accesses are then not independent.
+    /// Whether every page is accessed once per pass, in a new order for each pass. If so, accesses are not independent.
     pub permuted: bool,
     /// Share of the requests that read.
     pub reads: f64,
@@ -34,8 +34,8 @@ pub struct Popularity {
 }
 
 impl LoadSpec {
-    /// Returns the popularity of the pages of a device or a part of a device of `range_bytes`. If the closed forms do
-    /// not apply, because accesses to pages are not independent or not simple, returns the reason.
+    /// Returns the popularity of the pages of a device, or of a part of a device, of `range_bytes` bytes. If accesses
+    /// to pages are not independent, or are too complex for the closed forms, returns the reason.
     ///
     /// # Errors
     /// Fails if a stream does not fit into `range_bytes`.
@@ -102,7 +102,7 @@ fn of_stream(of: &GeneratorSpec, bytes: u64, page_bytes: u32) -> Result<Populari
     })
 }
 
-/// Returns the classes of a pattern over `pages` pages.
+/// Returns the classes of equally popular pages that an address pattern produces on `pages` pages.
 fn classes(address: &Address, bytes: u64, pages: f64) -> Result<Vec<PageClass>, String> {
     let class = |share_of_pages: f64, accesses: f64| PageClass {
         pages: share_of_pages * pages,
@@ -135,8 +135,8 @@ fn classes(address: &Address, bytes: u64, pages: f64) -> Result<Vec<PageClass>, 
     }
 }
 
-/// Returns the classes of a Zipf distribution, in which the page of each rank is accessed in proportion to 1 /
-/// rank^theta. Ranks count from 1.
+/// Returns the classes of equally popular pages of a Zipf distribution. The page with rank k, from 1, is accessed in
+/// proportion to 1 / k^theta.
 fn zipf(theta: f64, pages: f64) -> Vec<PageClass> {
     let last = pages.round().max(1.0) as u64;
     let mut found = Vec::new();
@@ -148,7 +148,8 @@ fn zipf(theta: f64, pages: f64) -> Vec<PageClass> {
         };
         let accesses = match first == end {
             true => (first as f64).powf(-theta),
-            // The integral approximates the sum over a class with a relative error below 1 / (24 x 512^2).
+            // The integral approximates the sum over the ranks of a class. Its relative error is below 1 / (24 x
+            // 512^2).
             false => integral(theta, first as f64 - 0.5, end as f64 + 0.5),
         };
         found.push(PageClass {
@@ -168,10 +169,10 @@ fn integral(theta: f64, from: f64, to: f64) -> f64 {
     }
 }
 
-/// Returns the classes of pages along a normal distribution; `sigma` and `centre` are fractions of
-/// the range.
+/// Returns the classes of equally popular pages of a normal distribution. `sigma` and `centre` are fractions of the
+/// range.
 fn normal(sigma: f64, centre: f64, pages: f64) -> Vec<PageClass> {
-    // Places far from the centre are rarely accessed. They still count as pages of the device.
+    // Places far from the centre are rarely accessed, but their pages are also pages of the device.
     let classes = f64::from(NORMAL_CLASSES);
     let (from, to) = (
         (centre - 6.0 * sigma).max(0.0),

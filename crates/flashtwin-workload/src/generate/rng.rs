@@ -1,4 +1,4 @@
-//! Random numbers: xoshiro256++ seeded by splitmix64, and the distributions that the generators need. Results are the
+//! Random numbers: xoshiro256++, seeded by splitmix64, and the distributions that the generators need. Results are the
 //! same on every machine, because the code uses only integers, IEEE products and sums, and the logarithm of the
 //! pure-Rust `libm`.
 
@@ -21,8 +21,8 @@ pub(crate) struct Rng {
 }
 
 impl Rng {
-    /// Creates stream `stream` of a seed. Streams of one seed are independent: a change of the arrival rate, for
-    /// example, does not change the addresses.
+    /// Creates the random stream with the number `stream` of a seed. The streams of a seed are independent. For
+    /// example, a change of the arrival rate does not change the addresses.
     pub fn new(seed: u64, stream: u64) -> Self {
         let mut state = seed ^ stream.wrapping_mul(0xd1b5_4a32_d192_ed03);
         Rng {
@@ -58,14 +58,14 @@ impl Rng {
         (product >> 64) as u64
     }
 
-    /// Returns [`Rng::unit`] in units of 2^-53: a number from 1 to 2^53.
+    /// Draws a number from 1 to 2^53: the number of units of 2^-53 in [`Rng::unit`].
     #[inline]
     pub fn units(&mut self) -> u64 {
         (self.bits() >> 11) + 1
     }
 
-    /// Returns the largest value of [`Rng::units`] that is at most `p` on the scale of [`Rng::unit`]. Comparing these
-    /// integers is exact, because the scale is a power of two.
+    /// Converts a bound on [`Rng::unit`] to the equivalent bound on [`Rng::units`]. The comparison of integers is
+    /// exact, because the scale is a power of two.
     pub fn units_up_to(p: f64) -> u64 {
         (p * UNITS) as u64
     }

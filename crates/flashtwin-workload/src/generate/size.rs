@@ -20,7 +20,7 @@ pub enum Size {
         /// Mean before rounding, bytes.
         mean: u64,
     },
-    /// Geometrically distributed sizes in units of the alignment, at least one unit.
+    /// Geometrically distributed multiples of the alignment; the smallest is the alignment itself.
     Geometric {
         /// Mean, bytes.
         mean: u64,

@@ -2,10 +2,10 @@
 
 use super::rng::Rng;
 
-/// The part of the device a generator works on.
+/// The part of the device that a generator uses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Space {
-    /// First byte of the part. Drawn addresses count from it.
+    /// First byte of the part. The addresses that are drawn are relative to it.
     pub first: u64,
     pub bytes: u64,
     pub alignment: u64,

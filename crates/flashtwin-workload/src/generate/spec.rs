@@ -1,4 +1,4 @@
-//! Specification of a generated load, its checks, and the named presets.
+//! Specification of a generated load with one stream, its checks, and the named presets.
 
 use flashtwin::PlacementId;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,8 @@ use super::space::Space;
 use super::values::Range;
 use crate::error::{ErrorKind, WorkloadError};
 
-/// A generated load. Shares are fractions of all requests. Requests that are no writes, trims or flushes are reads.
+/// A generated load with one stream. The shares of writes, trims and flushes are fractions of all requests. The
+/// remaining requests are reads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct GeneratorSpec {
@@ -28,19 +29,22 @@ pub struct GeneratorSpec {
     pub flush: f64,
     /// Share of the writes with force unit access (FUA).
     pub fua: f64,
-    /// Probability that a request starts where the previous one ended; it is then of the same kind (DiskSim).
+    /// Probability that a request starts where the previous one ended. Such a request also has the kind of the previous
+    /// one (as in DiskSim).
     pub sequential: f64,
-    /// Probability that a request starts within `local_range` of the start of the previous one (DiskSim).
+    /// Probability that a request is local: its start is within `local_range` of the start of the previous one (as in
+    /// DiskSim).
     pub local: f64,
-    /// Largest distance in bytes between the starts of a local request and of the previous one, on either side.
+    /// Largest distance in bytes, in either direction, between the start of a local request and that of the previous
+    /// request.
     pub local_range: u64,
-    /// Share of the requests that are split into pieces, all on one member of a striped array (Harmonia's skewed load,
-    /// D-32). A piece has `alignment` bytes, and the starts of two pieces are `stripe` bytes apart. The pieces arrive
-    /// together, each as a request of its own.
+    /// Share of the requests that are split into pieces, all on the same member of a striped array (Harmonia's skewed
+    /// load, D-32). A piece has `alignment` bytes. The starts of consecutive pieces are `stripe` bytes apart. The
+    /// pieces arrive together, each as a separate request.
     pub pinned: f64,
     /// Bytes between the starts of two consecutive pieces of a split request.
     pub stripe: u64,
-    /// Part of the range to use; if omitted, the whole range.
+    /// Part of the device's range to use; `None` for the whole range.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub range: Option<Range>,
     /// Placement id of the writes, from 0 to 65 534.
@@ -48,7 +52,7 @@ pub struct GeneratorSpec {
     pub placement: Option<u16>,
     /// Starts are multiples of this, bytes.
     pub alignment: u64,
-    /// Number of requests; if omitted, the load is endless.
+    /// Number of requests; `None` for an endless load.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<u64>,
 }
@@ -122,7 +126,7 @@ pub const PRESETS: &[(&str, &str, &str)] = &[
 ];
 
 impl GeneratorSpec {
-    /// Returns the mean bytes of a request; a flush has none.
+    /// Returns the mean number of bytes of a request, where a flush has 0 bytes.
     pub(crate) fn mean_bytes(&self) -> f64 {
         self.size.mean(self.alignment) * (1.0 - self.flush)
     }
@@ -155,7 +159,8 @@ impl GeneratorSpec {
         Ok(())
     }
 
-    /// Checks all properties that can be checked without opening a file.
+    /// Checks all properties that can be checked without opening a file. Returns the part of the device that the load
+    /// uses.
     pub(crate) fn validate(&self, range_bytes: u64) -> Result<Space, WorkloadError> {
         self.validate_shares()?;
         need(

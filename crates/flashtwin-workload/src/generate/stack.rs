@@ -1,6 +1,6 @@
-//! The LRU stack model (Mattson et al. 1970). A unit is a place with a size of its own, such as a page of a database or
-//! of a journal. Each request accesses a new unit, or a unit that was used before. In the second case, the distance is
-//! the number of other units used since the last use of this unit. The distance is drawn from measured shares.
+//! The LRU stack model (Mattson et al. 1970). A unit is a place with a fixed size, such as a page of a database or of a
+//! journal. Each request accesses a new unit, or a unit that was used before. In the second case, the distance is the
+//! number of other units used since the last use of this unit. Distances are drawn by measured frequencies.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -9,24 +9,24 @@ use super::size::Size;
 use super::space::Space;
 use crate::error::{ErrorKind, WorkloadError};
 
-/// Largest number of distance classes, which are powers of two. With more classes, removing a unit from the middle of
-/// the order would take longer than a request.
+/// Largest number of classes of distances. The bounds of the classes are powers of two. With more classes, removing a
+/// unit from the middle of the list would take longer than the rest of a request.
 const CLASSES_MAX: usize = 18;
 
-/// Random stream for the sizes, separate from the streams of the generator.
+/// Number of the random stream for sizes. It is separate from the streams of the generator.
 const STREAM_SIZES: u64 = 0x5354_4143_4b00_0000;
 
-/// Recently used units. Reads have units of their own, because written data are seldom read. Writes and trims have
-/// common units.
+/// Units that were used recently. Reads have units of their own, because written data are seldom read. Writes and trims
+/// share their units.
 pub(crate) struct Stack {
-    /// Cumulative shares of a new place, and of the distances 0, 1, 2 to 3, 4 to 7, and so on.
+    /// Cumulative shares: first that of a new place, then those of the distances 0, 1, 2 to 3, 4 to 7, and so on.
     shares: Vec<f64>,
     reads: Recent,
     writes: Recent,
     seed: u64,
 }
 
-/// Places in the order of their last use, the latest last.
+/// Places in the order of their last use. The most recently used place is the last.
 struct Recent {
     order: VecDeque<u64>,
     present: HashSet<u64>,
@@ -54,10 +54,10 @@ pub(crate) fn validate(weights: &[f64]) -> Result<(), WorkloadError> {
 }
 
 impl Stack {
-    /// Creates the model from the weights of a new place and of the distances.
+    /// Creates the model. The first weight is that of a new place, the others are those of the distances.
     ///
     /// # Errors
-    /// Fails if there are too few or too many weights, or none for a new place.
+    /// Fails if there are too few or too many weights, or if the weight of a new place is 0.
     pub fn new(weights: &[f64], seed: u64) -> Result<Self, WorkloadError> {
         validate(weights)?;
         let total: f64 = weights.iter().sum();
@@ -79,7 +79,8 @@ impl Stack {
         })
     }
 
-    /// Draws the start and the size of a request; `None` if the place does not fit and must be drawn again.
+    /// Draws the start and the size of a request. Returns `None` if it does not fit into the range and must be drawn
+    /// again.
     pub fn draw(
         &mut self,
         rng: &mut Rng,
@@ -108,7 +109,8 @@ impl Stack {
         Some((start, bytes))
     }
 
-    /// Draws the number of other units used since the last use of the wanted unit; `None` for a new place.
+    /// Draws the distance: the number of other units used since the last use of the unit to access. `None` for a new
+    /// unit.
     fn distance(&self, rng: &mut Rng) -> Option<usize> {
         let drawn = rng.unit();
         let class = self.shares.iter().position(|share| drawn <= *share);
@@ -132,7 +134,8 @@ impl Recent {
         }
     }
 
-    /// Removes and returns the place that was used `back` places ago; `None` if fewer places are known.
+    /// Removes and returns the place with the distance `back`: `back` other places were used after it. `None` if fewer
+    /// places are known.
     fn take(&mut self, back: usize) -> Option<u64> {
         let at = self.order.len().checked_sub(back + 1)?;
         let place = self.order.remove(at)?;
@@ -158,8 +161,8 @@ impl Recent {
 mod tests {
     use super::*;
 
-    /// Returns the shares of the distances in a sequence of places, counted as the model defines them. A place that was
-    /// not used before counts as new.
+    /// Returns the fraction of each class of distances in a sequence of places. A place that was not used before counts
+    /// as new, and so does a place whose distance is beyond the classes.
     fn distances(places: &[u64], classes: usize) -> Vec<f64> {
         let mut order: Vec<u64> = Vec::new();
         let mut counts = vec![0.0; classes];

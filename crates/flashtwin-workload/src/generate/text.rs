@@ -14,7 +14,7 @@ use crate::error::WorkloadError;
 use crate::trace::named::placement_id;
 use flashtwin::PlacementId;
 
-/// A word that selects a distribution or pattern, with the keys that belong to it.
+/// A word of the text form that selects a distribution or a pattern, and the keys that belong to it.
 struct Choice<T> {
     name: &'static str,
     keys: &'static [&'static str],
@@ -174,7 +174,7 @@ impl<'a> Given<'a> {
         self.pairs.iter().find(|(k, _)| *k == key).map(|(_, v)| *v)
     }
 
-    /// Replaces values of a preset by the values in `changes`.
+    /// Replaces the values of a preset by those in `changes`.
     fn change(&mut self, changes: Given<'a>) {
         for (key, _) in &changes.pairs {
             self.pairs.retain(|(k, _)| !replaces(key, k));
@@ -200,7 +200,7 @@ impl<'a> Given<'a> {
         self.get(key).map_or(Ok(other), |value| flag(key, value))
     }
 
-    /// Returns the requests per second, from `rate` or `interval`.
+    /// Returns the rate in requests per second, from the key `rate` or `interval`.
     fn rate(&self) -> Result<Option<f64>, WorkloadError> {
         match (self.get("rate"), self.get("interval")) {
             (Some(value), _) => rate("rate", value).map(Some),
@@ -216,7 +216,7 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// Returns the arrival process. If `arrival` is not given, the other keys that are given determine it.
+    /// Returns the arrival process. If the key `arrival` is missing, the other keys determine the process.
     fn arrival(&mut self) -> Result<Arrival, WorkloadError> {
         let kind = self.get("arrival").unwrap_or({
             match (self.rate()?, self.get("on_rate"), self.get("schedule")) {
@@ -268,10 +268,10 @@ const COMMON: &[&str] = &[
     "requests",
 ];
 
-/// Key of a stream for its share of the bytes, in proportion to the other streams.
+/// Key with a stream's share of the bytes, relative to the other streams.
 const SHARE: &str = "bytes";
 
-/// Names that other tools use for keys, with the names used here.
+/// Names of keys in other tools, each with the corresponding key.
 const SYNONYMS: &[(&str, &str)] = &[
     ("footprint", "range"),
     ("working_set", "range"),
@@ -286,12 +286,12 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("skew", "theta"),
 ];
 
-/// Returns a suggestion for messages: the known name whose meaning or spelling is nearest to `word`; empty if none is
-/// near.
+/// Returns the end of an error message about the unknown name `word`: the known name with the same meaning or the most
+/// similar spelling. If no known name is similar, the end lists all known names.
 fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.collect();
     let synonym = SYNONYMS.iter().find(|(other, _)| *other == word);
-    // If more than a third of the letters differ, it is a different word.
+    // A name is similar if at most a third of the letters differ.
     let spelled = || {
         known
             .iter()
@@ -308,7 +308,7 @@ fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-/// Returns the number of letters to change, add or remove to turn `a` into `b`.
+/// Returns the smallest number of letters that must be changed, added or removed to turn `a` into `b`.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -323,7 +323,7 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-/// Parses shares of accesses and of the range in percent, such as `80/20:10/20:10/60`.
+/// Parses pairs of percentages, of the accesses and of the range, such as `80/20:10/20:10/60`.
 fn zoned(value: &str) -> Result<Vec<(f64, f64)>, WorkloadError> {
     let part = |part: &str| {
         match part.split_once('/') {
@@ -388,7 +388,7 @@ fn size(value: &str) -> Result<Size, WorkloadError> {
     }
 }
 
-/// Reads `key=value,...`; each key must be a known one.
+/// Reads a list `key=value,...`. Each key must be known.
 pub(super) fn read_keys<'a>(
     name: &str,
     keys: &[&'static str],
@@ -430,8 +430,8 @@ pub(super) fn read_keys<'a>(
 }
 
 impl GeneratorSpec {
-    /// Reads the short text form `pattern:key=value,key=value`, or a preset's name with or without
-    /// changes: `zipf:theta=0.9,write=0.8`, `gcar-synthetic:write=0.5`.
+    /// Reads the short text form `pattern:key=value,key=value`, as in `zipf:theta=0.9,write=0.8`. A preset's name may
+    /// replace the pattern; keys then change the preset, as in `gcar-synthetic:write=0.5`.
     ///
     /// # Errors
     /// Fails if the pattern or a key is unknown, or a value is out of its range.
@@ -439,7 +439,7 @@ impl GeneratorSpec {
         Ok(parse(text, &[])?.0)
     }
 
-    /// Reads one of several streams. Returns its text form, and its share of the bytes if the text has one.
+    /// Reads one of several streams. Returns its spec, and its share of the bytes if the text has one.
     pub(super) fn parse_stream(text: &str) -> Result<(Self, Option<f64>), WorkloadError> {
         parse(text, &[SHARE])
     }
@@ -453,13 +453,13 @@ impl FromStr for GeneratorSpec {
 }
 
 impl fmt::Display for GeneratorSpec {
-    /// Formats the short text form; `parse` reads it back to the same spec.
+    /// Formats the short text form, which `parse` converts back to an equal spec.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write(self, f)
     }
 }
 
-/// Reads the text form with additional keys. Also returns the share of the bytes.
+/// Reads the text form, in which the keys `more_keys` are also permitted. Also returns the share of the bytes.
 fn parse(
     text: &str,
     more_keys: &[&'static str],

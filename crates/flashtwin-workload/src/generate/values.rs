@@ -27,14 +27,14 @@ impl Part {
     }
 }
 
-/// A range of a device, from one place to another. The texts `50%` and `300M` are ranges from the start of the device.
-/// In TOML, a range is a number of bytes or a text such as `"50%"` or `"10%..90%"`.
+/// A range of a device, with a start and an end. The texts `50%` and `300M` are ranges from the start of the device. In
+/// TOML, a range is a number of bytes or a text such as `"50%"` or `"10%..90%"`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "RangeText", into = "RangeText")]
 pub struct Range {
     /// Bytes before the range.
     pub start: Part,
-    /// End of the range, as its distance from the start of the device.
+    /// End of the range, measured from the start of the device.
     pub end: Part,
 }
 
@@ -47,7 +47,7 @@ impl Range {
         }
     }
 
-    /// Returns the first byte, which is a multiple of `alignment`, and the length of the range in bytes. Bounds in
+    /// Returns the first byte of the range, a multiple of `alignment`, and the length of the range in bytes. Bounds in
     /// percent are rounded down to the alignment, so that adjacent ranges neither overlap nor leave a gap.
     pub(crate) fn of(self, whole: u64, alignment: u64) -> Result<(u64, u64), WorkloadError> {
         let start = self.start.bytes_of(whole)?;
@@ -115,7 +115,7 @@ impl From<Range> for RangeText {
     }
 }
 
-/// Returns the error of a parameter that has a wrong value.
+/// Returns the error for a parameter with a wrong value.
 pub(crate) fn wrong<T>(text: String) -> Result<T, WorkloadError> {
     Err(WorkloadError::new(ErrorKind::Option, text))
 }
@@ -185,7 +185,7 @@ pub(crate) fn range(key: &str, value: &str) -> Result<Range, WorkloadError> {
             "{key}={value}: must be above 0 % and at most 100 %, like 50%"
         ));
     }
-    // 0 % and 0 bytes both mean the start of the device. A single form makes equal ranges compare as equal.
+    // 0 % and 0 bytes both denote the start of the device. With a single form, equal ranges compare as equal.
     let start = match start {
         Part::Percent(0.0) => Part::Bytes(0),
         other => other,
@@ -228,7 +228,7 @@ pub(crate) fn rate(key: &str, value: &str) -> Result<f64, WorkloadError> {
     Ok(count(key, amount)? * per)
 }
 
-/// Parses an interval and returns the rate: `4ms` is 250 per second.
+/// Parses an interval. Returns the corresponding rate: 250 per second for `4ms`.
 pub(crate) fn interval(key: &str, value: &str) -> Result<f64, WorkloadError> {
     span(key, value).map(|(units, units_per_s)| units_per_s / units)
 }
@@ -238,7 +238,7 @@ pub(crate) fn seconds(key: &str, value: &str) -> Result<f64, WorkloadError> {
     span(key, value).map(|(units, units_per_s)| units / units_per_s)
 }
 
-/// Parses a time above 0, as a number of units and the number of units in a second.
+/// Parses a time above 0. Returns a number of units, and how many of these units are a second.
 fn span(key: &str, value: &str) -> Result<(f64, f64), WorkloadError> {
     let units = [("ns", 1e9), ("us", 1e6), ("ms", 1e3), ("s", 1.0)];
     let unit = units

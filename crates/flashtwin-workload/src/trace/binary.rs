@@ -1,4 +1,4 @@
-//! flashtwin's own binary form, which is read without parsing. All numbers are little-endian:
+//! flashtwin's own binary form of traces, which is read without parsing. All numbers are little-endian:
 //!
 //! - Header: magic `FLTWTRC1` or `FLTWTRC2`, length of the description `u32`, zero `u32`, the description.
 //! - One record of 24 bytes per request: arrival in picoseconds `u64`, offset `u64`, and a `u64` with the fields below.
@@ -12,13 +12,13 @@
 //! | placement id | | 8-23 |
 //! | length in bytes | from 8 up | from 24 up |
 //!
-//! Version 2 is written only if the trace has placement ids. Its field for the operation is wider than needed, so that
-//! operations can be added later.
+//! Version 2 is written only if the trace has placement ids. In version 2, the field for the operation is wider than
+//! needed, so that operations can be added later.
 //!
 //! Arrivals never decrease. A file without the trailer is truncated.
 //!
-//! Records have a fixed size and aligned words, so that reading takes little more time than the kernel's copying.
-//! Tighter packing would make plain files smaller, but not compressed ones.
+//! Records have a fixed size and aligned words. Therefore reading them takes little more time than the kernel needs to
+//! copy them. Tighter packing would make plain files smaller, but not compressed ones.
 
 use flashtwin::{Op, PlacementId, Request, Time};
 use std::io::{self, Write};
@@ -56,7 +56,7 @@ pub(crate) enum Version {
 }
 
 impl Version {
-    /// Returns the version in which the requests of a trace are written.
+    /// Returns the version in which a trace is written, which depends on whether it has placement ids.
     pub fn of(has_placement: bool) -> Self {
         match has_placement {
             true => Version::V2,
@@ -113,12 +113,12 @@ const FUA_V2: u64 = 1 << 4;
 const PRESENT_V2: u64 = 1 << 5;
 /// Bits that no version so far uses.
 const UNUSED_V2: u64 = 3 << 6;
-/// Length in bytes of the pieces into which a trim is split if it is too long for a record of version 2.
+/// Largest trim in bytes that is written as one record of version 2. Longer trims are split into pieces of this length.
 const PIECE_BYTES_V2: u64 = 1 << 39;
 const HEADER_BYTES: usize = 16;
 const RECORD_BYTES: usize = 24;
 const DESCRIPTION_MAX_BYTES: usize = 64 << 10;
-/// Third word of the trailer; no record of a request has this value.
+/// Third word of the trailer. No record of a request has this value.
 const END: u64 = u64::MAX;
 
 /// Adds a word to a checksum. The checksum depends on the order of the words, so it detects swapped, lost and altered
@@ -218,8 +218,8 @@ struct Binary {
 }
 
 impl Binary {
-    /// Returns the number of requests in an uncompressed file of this form, from the length of the file and the bytes
-    /// of its header.
+    /// Returns the number of requests in an uncompressed file of this form. It follows from the length of the file and
+    /// from the length of the description in the header.
     fn requests(file_bytes: u64, head: &[u8]) -> Option<u64> {
         let description = u64::from(u32::from_le_bytes(head.get(8..12)?.try_into().ok()?));
         let fixed = HEADER_BYTES as u64 + description + RECORD_BYTES as u64;
@@ -305,7 +305,8 @@ impl OrderedDecoder for Binary {
 }
 
 impl Binary {
-    /// Reads records up to the first that needs a closer check. Returns their number.
+    /// Reads records up to the first one that needs a closer check ([`Binary::unusual`]). Returns the number of records
+    /// read.
     fn usual<const HAS_IDS: bool>(
         &mut self,
         data: &[u8],
@@ -320,8 +321,8 @@ impl Binary {
             let [arrival, offset, word] = words(record);
             let kind = Kind::of::<HAS_IDS>(word);
             let bytes = kind.bytes;
-            // The record is a read or write with a length, and arrives at most an hour after the previous record. If
-            // time goes back, the difference wraps around to a large number, so the comparison fails.
+            // A plain record is a read or write with a length that arrives at most an hour after the previous record.
+            // If time goes back, the difference wraps around to a large number, and the comparison fails.
             let plain = (kind.op < 2)
                 & (!HAS_IDS | (word & UNUSED_V2 == 0))
                 & (bytes.wrapping_sub(1) < TRANSFER_MAX_BYTES)
@@ -362,7 +363,7 @@ impl Binary {
         Ok(version)
     }
 
-    /// Reads a record of any kind, or the trailer.
+    /// Reads one record of any kind, or the trailer.
     fn unusual(
         &mut self,
         version: Version,

@@ -1,5 +1,5 @@
-//! Linux block tracing: the text of `blkparse` and the kernel's binary `blktrace` stream. Each request has many events.
-//! The option `event` selects the one that counts as its arrival: D (issued to the driver) or Q (queued).
+//! Linux block tracing: the text of `blkparse` and the kernel's binary `blktrace` stream. A request has many events.
+//! The option `event` selects the event that counts as the arrival: D (issued to the driver) or Q (queued).
 
 use flashtwin::{Op, PlacementId};
 
@@ -69,7 +69,7 @@ pub(crate) const BLKTRACE: Reader = Reader {
     },
 };
 
-/// Lines of the form `maj,min cpu seq seconds pid action rwbs sector + count [process]`.
+/// Parser for lines of the form `maj,min cpu seq seconds pid action rwbs sector + count [process]`.
 struct Blkparse {
     units: Units,
     event: BlkEvent,
@@ -79,7 +79,8 @@ impl LineParser for Blkparse {
     const SEPARATOR: u8 = b' ';
 
     fn parse<'a>(&mut self, line: &'a [u8], _number: u64) -> Result<Line<'a>, Bad> {
-        // Lines of the summary at the end of blkparse's output begin with a word, not a number.
+        // Lines of the summary at the end of blkparse's output are skipped. They begin with a word, other lines with a
+        // number.
         let first = line.iter().find(|b| !b.is_ascii_whitespace());
         if !first.is_some_and(u8::is_ascii_digit) {
             return Ok(Line::Other);
@@ -115,10 +116,10 @@ impl LineParser for Blkparse {
             preflush: kind.preflush && kind.op.is_some(),
             placement: PlacementId::NONE,
         };
-        // `[process]` instead of a sector means an empty flush. `(..)` contains the bytes of a command.
+        // In place of the sector, `[process]` denotes an empty flush, and `(..)` contains the bytes of a command.
         let rest = line.get(c.position()..).unwrap_or(b"").trim_ascii_start();
         if kind.op.is_none() || matches!(rest.first(), None | Some(b'[' | b'(')) {
-            // Without a sector, the event is an empty flush or a command that moves no blocks.
+            // An event without a sector is an empty flush, or a command that moves no blocks.
             raw.op = Op::Flush;
             raw.preflush = false;
             return Ok(if kind.preflush {
@@ -130,7 +131,7 @@ impl LineParser for Blkparse {
         let sector = c.uint("sector", "a non-negative integer, sectors of 512 bytes")?;
         match c.word() {
             b"+" => {}
-            // `36 (12 00 00 ..)` is a SCSI command that is passed through, no block request.
+            // `36 (12 00 00 ..)` is a SCSI command that is passed through. It is no block request.
             [b'(', ..] => return Ok(Line::Other),
             _ => return c.bad("+", "+ and the number of sectors"),
         }
@@ -141,7 +142,7 @@ impl LineParser for Blkparse {
     }
 }
 
-/// First word of every record: a magic number whose last byte is the version of the layout.
+/// First word of every record: a magic number. Its last byte is the version of the layout.
 const MAGIC: u32 = 0x6561_7400;
 const VERSION: u32 = 7;
 const RECORD_BYTES: usize = 48;
@@ -199,7 +200,7 @@ fn op_of(action: u32, bytes: u32) -> (Op, bool) {
     }
 }
 
-/// The binary stream of one CPU, or the merged stream of `blkparse -d`.
+/// Decoder of a binary stream: that of one CPU, or the merged stream that `blkparse -d` writes.
 struct Blktrace {
     units: Units,
     event: BlkEvent,

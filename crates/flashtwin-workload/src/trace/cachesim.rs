@@ -1,11 +1,11 @@
-//! libCacheSim's binary traces, little-endian and packed. Both forms identify objects by number. In block traces, this
-//! number is the address of the block. Times are in seconds, sizes in bytes.
+//! libCacheSim's binary traces, little-endian and packed. There are two forms. Both identify objects by number; in
+//! block traces, the number is the address of the block. Times are in seconds, sizes in bytes.
 //!
-//! * oracleGeneral: records of 24 bytes: time `u32`, object `u64`, size `u32`, and the number of the object's next
-//!   request `i64`. If there is no next request, this number is negative or the largest possible number. The form has
-//!   no operations: all requests are reads.
+//! * oracleGeneral: records of 24 bytes: the time `u32`, the object `u64`, its size `u32`, and the number of the next
+//!   request to the object, `i64`. If there is no next request, this number is negative or the largest possible number.
+//!   The form has no operations, so all requests are reads.
 //! * lcs: a header, then records whose layout depends on the version. The first and the last word of the header are
-//!   `LCS_MARK`, the second is the version. Records have an operation from version 2 on.
+//!   `LCS_MARK`, the second is the version. From version 2 on, records have an operation.
 
 use flashtwin::{Op, PlacementId};
 
@@ -18,7 +18,7 @@ use crate::error::{ErrorKind, WorkloadError};
 
 /// First and last word of an lcs header.
 const LCS_MARK: [u8; 8] = 0x1234_5678_9abc_def0_u64.to_le_bytes();
-/// Lengths of the header in bytes, in current and in old files.
+/// Length of the header in bytes, in current files and in old files.
 const LCS_HEADERS: [usize; 2] = [8192, 1024];
 const ORACLE_BYTES: usize = 24;
 /// Number of records examined to recognise an oracleGeneral trace.
@@ -67,7 +67,7 @@ pub(crate) const LCS: Reader = Reader {
 #[derive(Clone, Copy)]
 struct Layout {
     record_bytes: usize,
-    /// Whether the size is a word of 8 bytes; otherwise it has 4.
+    /// Whether the size is a word of 8 bytes. Otherwise it is a word of 4 bytes.
     wide_size: bool,
     /// Offset of the byte with the operation; `None` if records have no operation.
     op_at: Option<usize>,
@@ -79,8 +79,8 @@ const ORACLE: Layout = Layout {
     op_at: None,
 };
 
-/// Returns the layout of the records in a version of lcs. From version 4 on, records have further fields at their end,
-/// which are skipped.
+/// Returns the layout of records in a version of lcs; `None` for unknown versions. From version 4 on, records have
+/// further fields at their end, which are skipped.
 fn lcs_layout(version: u64) -> Option<Layout> {
     let features = match version {
         1 => return Some(ORACLE),
@@ -121,15 +121,15 @@ fn is_lcs(head: &[u8]) -> bool {
     head.starts_with(&LCS_MARK)
 }
 
-/// Whether the first bytes of a file must be oracleGeneral records. This is assumed if times are in order and every
-/// number of an object's next request is correct.
+/// Whether a file consists of oracleGeneral records, judged by its first bytes. This is so if times are in order and
+/// each number of a next request refers to a request to the same object.
 fn is_oracle_general(head: &[u8]) -> bool {
     let records: Vec<&[u8]> = head.chunks_exact(ORACLE_BYTES).take(LOOKED_AT).collect();
     let mut latest = 0;
     let right = records.iter().enumerate().all(|(i, r)| {
         let in_order = word(r, 0) >= latest;
         latest = word(r, 0);
-        // Numbers of requests start at 0 in some files and at 1 in others.
+        // In some files, requests are numbered from 0, in others from 1.
         let next = double(r, 16) as i64;
         let none = next < 0 || next == i64::MAX;
         let refers = |base: usize| {
@@ -143,7 +143,8 @@ fn is_oracle_general(head: &[u8]) -> bool {
     right && !records.is_empty()
 }
 
-/// Returns the operation for a number in lcs. The form has the operations of key-value caches and of block devices.
+/// Returns the operation that a number denotes in lcs. The numbers cover operations of key-value caches and of block
+/// devices.
 fn op_of(number: u8) -> Option<Op> {
     match number {
         // get, gets, read; and traces converted without operations

@@ -113,7 +113,8 @@ impl LineParser for Spc {
             _ => return c.bad("Opcode", "r or w"),
         };
         let time = c.time(self.0.time_ps, "Timestamp", "seconds, decimal")?;
-        // The specification permits further columns that the collector of the trace adds.
+        // Further columns are permitted by the specification, for additions by the collector of the
+        // trace.
         Ok(request(
             time,
             volume,
@@ -133,7 +134,7 @@ impl LineParser for Systor {
         }
         let mut c = Cursor::<b','>::new(line);
         let time = c.time(self.0.time_ps, "Timestamp", "Unix time in seconds, decimal")?;
-        // The response time may be blank; it is not used.
+        // The response time is not used, and may be blank.
         let response = c.word();
         if !response.iter().all(|b| b.is_ascii_digit() || *b == b'.') {
             return c.bad("Response", "seconds, decimal, or blank");
@@ -148,7 +149,8 @@ impl LineParser for Systor {
         let offset = c.uint("Offset", "a non-negative integer, bytes")?;
         let bytes = c.uint("Size", "a non-negative integer, bytes")?;
         c.end("six columns")?;
-        // A line with a blank type is neither a read nor a write; it is skipped and counted.
+        // A line with a blank type is neither a read nor a write. Such lines are skipped and
+        // counted.
         let Some(op) = op else { return Ok(Line::Other) };
         let unit = self.0.address_bytes;
         Ok(request(

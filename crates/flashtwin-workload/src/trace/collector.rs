@@ -1,5 +1,5 @@
-//! Records that decoders produce, with times of the trace's own clock. The collector checks them, names volumes and
-//! counts skipped records.
+//! Collects the records that decoders produce, with times on the trace's own clock. The collector checks the records,
+//! names volumes and counts skipped records.
 
 use flashtwin::{Op, PlacementId};
 use std::collections::{HashMap, VecDeque};
@@ -18,7 +18,7 @@ pub(crate) struct Raw<'a> {
     pub offset: u64,
     pub bytes: u64,
     pub fua: bool,
-    /// Whether a flush precedes the request; if `bytes` is 0, the request is only this flush.
+    /// Whether a flush precedes the request. If `bytes` is 0, the request consists only of this flush.
     pub preflush: bool,
     pub placement: PlacementId,
 }
@@ -53,14 +53,14 @@ pub(crate) struct Record {
     pub placement: PlacementId,
 }
 
-/// Largest plausible read or write (4 GiB). A larger request suggests that a unit is wrong.
+/// Largest plausible read or write (4 GiB). A larger request suggests that the units are wrong.
 pub(crate) const TRANSFER_MAX_BYTES: u64 = 1 << 32;
 /// Largest address of a device in bytes. The sum of two such addresses still fits into `u64`.
 pub(crate) const ADDRESS_MAX: u64 = 1 << 62;
-/// Number of requests after which a leap of the absolute time can be detected.
+/// Number of requests that must precede a leap of the absolute time, so that it counts as a change of units.
 const LEAP_AFTER: u64 = 100;
-/// Factor by which the absolute time must grow, between two requests at least an hour apart, to suggest a change of
-/// units.
+/// Factor by which the absolute time must grow between two consecutive requests to suggest a change of units. The
+/// requests must also be at least an hour apart.
 const LEAP_FACTOR: u128 = 500;
 pub(crate) const HOUR_PS: u128 = 3_600_000_000_000_000;
 
@@ -92,8 +92,8 @@ fn volume_name(text: &[u8]) -> String {
 }
 
 impl VolumeTable {
-    /// Whether `text` is the name of the previous request's volume. Empty names are not passed to `memcmp`: the address
-    /// of an empty slice is not valid, and glibc's AVX-512 version takes 80 ns for such an address.
+    /// Whether `text` is the name of the previous request's volume. Empty names are not passed to `memcmp`, because the
+    /// address of an empty slice is not valid, and glibc's AVX-512 version takes 80 ns for such an address.
     #[inline(always)]
     fn is_last(&self, text: &[u8]) -> bool {
         self.last.0.len() == text.len() && (text.is_empty() || *self.last.0 == *text)
@@ -131,7 +131,7 @@ impl VolumeTable {
     }
 }
 
-/// Counts of reads and writes that a decoder returned directly, without the collector.
+/// Counts of the reads and writes that a decoder has returned directly, without passing them to the collector.
 #[derive(Default)]
 pub(crate) struct Handed {
     pub requests: u64,
@@ -143,7 +143,7 @@ pub(crate) struct Handed {
 
 /// Takes records from a decoder.
 pub(crate) struct Collector {
-    /// Requests in the reorder window, as a ring buffer. Requests whose order is final are removed from its front.
+    /// Requests in the reorder window, as a ring buffer. Requests in their final order are removed from its front.
     pub pending: VecDeque<Record>,
     pub volumes: VolumeTable,
     policy: Volumes,
@@ -154,13 +154,13 @@ pub(crate) struct Collector {
     latest: u128,
     seen: u64,
     pub reordered: u64,
-    /// The largest step back in time: its line, its length, and whether it went back to the first request's time or
-    /// further.
+    /// The largest step back in time: its line, its length, and whether the time after the step is at or before that of
+    /// the first request.
     pub step_back: (u64, u128, bool),
     first: Option<u128>,
     pub zero_size: u64,
     pub other_volume: u64,
-    /// Number of lines that are not requests: headers, comments, events of other kinds.
+    /// Number of lines that are not requests: headers, comments and events of other kinds.
     pub passed_over: u64,
     pub bad_lines: u64,
     pub first_bad: Option<String>,
@@ -191,10 +191,10 @@ impl Collector {
         }
     }
 
-    /// Adds the request of line `line`; returns an error if it is invalid.
+    /// Adds the request in line `line`. Returns an error if the request is invalid.
     #[inline(always)]
     pub fn push(&mut self, raw: Raw<'_>, line: u64) -> Result<(), Bad> {
-        // The most frequent case: a read or write on the volume of the previous request, and not earlier than it.
+        // The most frequent case: a read or write on the volume of the previous request, at the same time or later.
         let last = self.volumes.last.1 as usize;
         if matches!(raw.op, Op::Read | Op::Write)
             && raw.bytes.wrapping_sub(1) < TRANSFER_MAX_BYTES
@@ -272,8 +272,8 @@ impl Collector {
         Ok(())
     }
 
-    /// Counts requests that a decoder returned without the collector. They belong to the unnamed volume, are in order,
-    /// and end at the time `latest`.
+    /// Counts requests that a decoder has returned directly, without passing them to the collector. They belong to the
+    /// unnamed volume and are in order. The last of them has the time `latest`.
     pub fn handed_on(&mut self, handed: &Handed, latest: u128) {
         if handed.requests == 0 {
             return;
@@ -313,7 +313,7 @@ impl Collector {
         self.latest = time;
     }
 
-    /// Detects a change of units by a leap of the absolute time. Called after enough requests have been read.
+    /// Detects a change of units, which shows as a leap of the absolute time. Called for each gap of more than an hour.
     #[cold]
     fn check_leap(&mut self, time: u128, line: u64) {
         let judged = self.leap.is_none() && self.seen > LEAP_AFTER && self.latest > 0;

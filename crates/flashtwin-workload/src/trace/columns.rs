@@ -76,8 +76,9 @@ pub(crate) const SSDSIM: Reader = Reader {
     },
 };
 
-/// Counts the lines that match a format. The three formats have the same columns. A decimal point in a time suggests
-/// DiskSim; whole numbers suggest MQSim. `note` is a remark on the units.
+/// Returns how well lines match a format, where `decimal` is whether its times have a decimal point. The three formats
+/// have the same columns: a decimal point suggests DiskSim, whole numbers suggest MQSim. `note` is a remark on the
+/// units.
 fn fit(lines: &[&[u8]], decimal: bool, note: &'static str) -> Fit {
     let found = lines
         .iter()
@@ -100,9 +101,10 @@ fn open_mqsim(o: &Opening) -> Result<Box<dyn Decoder>, WorkloadError> {
     })
 }
 
-/// DiskSim: flags are hexadecimal. Only bit 0 (read) is used; other bits, such as time-critical, are ignored.
+/// Parser for DiskSim. Flags are hexadecimal. Only bit 0 (read) is used; other bits, such as time-critical, are
+/// ignored.
 struct Disksim(Units);
-/// MQSim and SSDSim: the type must be 0 or 1.
+/// Parser for MQSim and SSDSim. The type must be 0 or 1.
 struct Mqsim {
     units: Units,
     /// Whether times with a fraction are rejected.

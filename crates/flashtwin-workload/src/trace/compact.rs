@@ -1,5 +1,5 @@
-//! Packs the addresses of a trace. Pieces of the address space that no read or write accesses are removed. The other
-//! pieces keep their order, and adjacent pieces stay adjacent (D-191).
+//! Packs the addresses of a trace: pieces of the address space without any read or write are removed. The other pieces
+//! keep their order, and adjacent pieces stay adjacent (D-191).
 
 use flashtwin::{Op, Request};
 use std::collections::BTreeSet;
@@ -11,7 +11,8 @@ pub(crate) const PIECE_BYTES: u64 = 1 << 20;
 pub(crate) struct Touched(Vec<u64>);
 
 impl Touched {
-    /// Adds the pieces that a request accesses. A trim adds no pieces, because it may be as large as the address space.
+    /// Adds the pieces that a read or write accesses. A trim adds no pieces, because it may be as large as the address
+    /// space.
     pub fn note(pieces: &mut BTreeSet<u64>, request: &Request) {
         if matches!(request.op, Op::Read | Op::Write) && request.bytes > 0 {
             let last = (request.offset + request.bytes - 1) / PIECE_BYTES;
@@ -28,7 +29,8 @@ impl Touched {
         self.0.len()
     }
 
-    /// Returns the new address of a byte. A byte in a removed piece gets the start of the next piece that is kept.
+    /// Returns the new address of a byte. For a byte in a removed piece, it is the start of the next piece that is
+    /// kept.
     fn place(&self, byte: u64) -> u64 {
         let piece = byte / PIECE_BYTES;
         let before = self.0.partition_point(|&p| p < piece);
@@ -39,8 +41,8 @@ impl Touched {
         before as u64 * PIECE_BYTES + within
     }
 
-    /// Moves a request to its new address. Returns false if nothing of the request remains, as for a trim of removed
-    /// pieces.
+    /// Moves a request to its new address. Returns false if nothing of the request remains, which happens to trims of
+    /// removed pieces.
     pub fn move_request(&self, request: &mut Request) -> bool {
         if request.bytes == 0 {
             return true;

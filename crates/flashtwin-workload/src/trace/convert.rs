@@ -1,4 +1,4 @@
-//! Writes a trace in one of flashtwin's own forms, which are fast to read. The file gets its name only when it is
+//! Writes a trace in one of flashtwin's own forms, which are fast to read. The file gets its final name only when it is
 //! complete and on disk.
 
 use std::io::{self, BufWriter, Write};
@@ -13,7 +13,7 @@ use crate::error::{ErrorKind, WorkloadError};
 use crate::partial::{sync_directory, Partial};
 use crate::Workload;
 
-/// zstd level of written traces: a compromise that gives small files at some hundred MB/s.
+/// Compression level of zstd for written traces. It gives small files at some hundred MB/s.
 const ZSTD_LEVEL: i32 = 9;
 
 /// Result of `convert`.
@@ -40,7 +40,8 @@ enum Pack {
     Zstd,
 }
 
-/// Returns the form and compression for a file name: `.csv` or `.ftb`, optionally followed by `.zst` or `.gz`.
+/// Returns the form and the compression that a file name specifies: `.csv` or `.ftb`, optionally followed by `.zst` or
+/// `.gz`.
 fn form_of(dst: &Path) -> Result<(Form, Pack), WorkloadError> {
     let name = dst.file_name().and_then(|n| n.to_str()).unwrap_or("");
     let (bare, pack) = if let Some(bare) = name.strip_suffix(".zst") {
@@ -66,9 +67,9 @@ fn form_of(dst: &Path) -> Result<(Form, Pack), WorkloadError> {
     Ok((form, pack))
 }
 
-/// Reads `src` and writes it to `dst`, in the form that the file name of `dst` specifies. `opts` determines how volumes
-/// are laid out and how times are ordered and made relative. An existing `dst` is replaced only after the new file is
-/// complete; after an error it is unchanged.
+/// Reads the trace `src` and writes it to `dst` in the form that the file name of `dst` specifies. `opts` determines
+/// how volumes are laid out, how times are ordered, and how they are made relative. An existing `dst` is replaced only
+/// after the new file is complete. After an error, it is unchanged.
 ///
 /// # Errors
 /// Fails if `src` cannot be read as a trace or `dst` cannot be written.

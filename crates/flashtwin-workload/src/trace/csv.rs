@@ -1,7 +1,7 @@
-//! flashtwin's own text form: `time_us,op,offset_bytes,size_bytes`, followed by `placement` if the header has it.
-//! Operations are R, W, T (trim) and F (flush). `WF` is a write with force unit access. `FW` is a write after a flush,
-//! and `FWF` a forced write after a flush. All combinations of letters that Linux block tracing writes are accepted.
-//! Times are decimal and exact to the picosecond.
+//! flashtwin's own text form of traces: `time_us,op,offset_bytes,size_bytes`, and `placement` if the header has it.
+//! Operations are R, W, T (trim) and F (flush). `WF` is a write with force unit access (FUA). `FW` is a write after a
+//! flush, and `FWF` is a FUA write after a flush. All combinations of letters that Linux block tracing writes are
+//! accepted. Times are decimal and exact to the picosecond.
 
 use flashtwin::{Op, PlacementId, Request};
 use std::io::{self, Write};
@@ -14,21 +14,21 @@ use super::named::{placement_id, split, PLACEMENT};
 use super::options::{AddressUnit, TimeUnit};
 use super::words::{self, Action};
 
-/// First line of a file without placement ids. A file with placement ids has one more column.
+/// First line of a file without placement ids. The next constant is the first line of a file with them.
 const HEADER: &str = "time_us,op,offset_bytes,size_bytes";
 const HEADER_PLACEMENT: &str = "time_us,op,offset_bytes,size_bytes,placement";
 
-/// Columns of a file of flashtwin's own text form.
+/// Columns of a file in flashtwin's own text form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CsvColumns {
     /// Time, operation, offset and size.
     Four,
-    /// The columns of `Four`, and a column with the placement id. The field is empty for requests without an id.
+    /// The columns of `Four`, and a column of placement ids. Its field is empty for a request without an id.
     Placement,
 }
 
 impl CsvColumns {
-    /// Returns the first line of a file with these columns, without its end.
+    /// Returns the first line of a file with these columns, without a line end.
     pub fn header(self) -> &'static str {
         match self {
             CsvColumns::Four => HEADER,
@@ -165,7 +165,7 @@ impl LineParser for Csv {
     }
 }
 
-/// Removes the quotes around a word. Some programs write them around all text.
+/// Removes the quotes around a word. Some programs quote all text.
 #[inline]
 fn unquoted(word: &[u8]) -> &[u8] {
     match word {

@@ -1,11 +1,11 @@
-//! Reads the fields of a line from its bytes: integers, exact decimals, words. Uses no `String` and no floating point.
+//! Reads the fields of a line of bytes: integers, exact decimals and words, without `String` and floating point.
 
-/// Error: a value is not valid for its column.
+/// Error: the value in a column is not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bad {
     /// Name of the column.
     pub column: &'static str,
-    /// Number of the column in the line, from 1; 0 if the line as a whole is wrong.
+    /// Number of the column in the line, counted from 1; 0 if the line as a whole is wrong.
     pub index: u8,
     /// The values that would be valid.
     pub expected: &'static str,
@@ -23,7 +23,7 @@ const fn is_blank(b: u8) -> bool {
 }
 
 impl<'a, const SEP: u8> Cursor<'a, SEP> {
-    /// Starts at the first byte of `line`, which has no line end.
+    /// Creates a cursor at the first byte of `line`, which must not contain a line end.
     pub fn new(line: &'a [u8]) -> Self {
         Cursor {
             line,
@@ -54,8 +54,8 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
         }
     }
 
-    /// Skips the separator after a value. Returns false if the value is followed by neither a separator nor the end of
-    /// the line.
+    /// Skips the separator after a value. Returns false if neither a separator nor the end of the line follows the
+    /// value.
     #[inline(always)]
     fn finish(&mut self) -> bool {
         match self.line.get(self.at) {
@@ -83,8 +83,8 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
     }
 
     /// Reads digits as a number; `None` if there are no digits or the number exceeds `u64`. Processes eight bytes at a
-    /// time. A loop over single digits would be slow, because most of a trace is numbers whose lengths the processor
-    /// cannot predict.
+    /// time. A loop over single digits would be slow: a trace consists mostly of numbers, and the processor cannot
+    /// predict their lengths.
     #[inline(always)]
     fn digits(&mut self) -> Option<u64> {
         let rest = &self.line[self.at..];
@@ -104,12 +104,12 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
         match n {
             0 => None,
             1..=19 => Some(value),
-            // A number with this many digits may not fit, so the slower parser decides.
+            // A number with more digits may exceed `u64`. The slower parser checks this.
             _ => std::str::from_utf8(&rest[..n]).ok()?.parse().ok(),
         }
     }
 
-    /// Returns the last `left` bytes of the line (fewer than 8) in the low bytes of a word. The high bytes are zero.
+    /// Returns the last `left` bytes of the line (fewer than 8) as the low bytes of a word. The other bytes are zero.
     #[inline(always)]
     fn last_bytes(&self, left: usize) -> u64 {
         match self.line.last_chunk::<8>() {
@@ -134,8 +134,8 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
         }
     }
 
-    /// Reads a non-negative decimal number exactly and converts it to picoseconds. `unit` is the number of
-    /// picoseconds in one unit of the column. Digits below one picosecond are cut off.
+    /// Reads a non-negative decimal number exactly and converts it to picoseconds. `unit` is the number of picoseconds
+    /// in one unit of the column. Digits below one picosecond are ignored.
     #[inline(always)]
     pub fn time(
         &mut self,
@@ -151,8 +151,8 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
         if self.line.get(self.at) == Some(&b'.') {
             self.at += 1;
             let mut digit_ps = u128::from(unit);
-            // The fraction is multiplied by the unit as numerator and denominator. Thus long fractions are exact, also
-            // for units that are not powers of ten.
+            // The fraction is a numerator and a denominator, and the numerator is multiplied by the unit. Therefore
+            // long fractions are exact, also with units that are not powers of ten.
             let (mut numerator, mut denominator) = (0u128, 1u128);
             while let Some(digit) = self.line.get(self.at).map(|b| b.wrapping_sub(b'0')) {
                 if digit > 9 {
@@ -174,7 +174,7 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
         }
     }
 
-    /// Returns the bytes up to the next separator, without blanks around them; may be empty.
+    /// Returns the bytes up to the next separator without surrounding blanks. They may be empty.
     #[inline(always)]
     pub fn word(&mut self) -> &'a [u8] {
         self.begin();
@@ -191,7 +191,7 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
         word
     }
 
-    /// Reads a number but returns its text, because it names something (a disk, a LUN, a volume).
+    /// Reads a number that is a name (of a disk, a LUN or a volume), and returns its text.
     #[inline(always)]
     pub fn name(&mut self, column: &'static str, expected: &'static str) -> Result<&'a [u8], Bad> {
         const DIGITS_MAX: usize = 20;
@@ -204,7 +204,7 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
         }
     }
 
-    /// Returns the offset of the next field in the line, in bytes.
+    /// Returns the offset of the next field from the start of the line, in bytes.
     pub fn position(&self) -> usize {
         self.at
     }
@@ -261,8 +261,8 @@ fn leading_digits(bytes: u64) -> (u64, usize) {
     if count == 0 {
         return (0, 0);
     }
-    // After the shift, zeros replace the missing leading digits. Then pairs of digits are combined, then groups of
-    // four, then all eight.
+    // The shift replaces the missing leading digits by zeros. Then digits are combined to pairs, pairs to groups of
+    // four, and these to all eight.
     let v = v << (64 - 8 * count);
     let v = (v.wrapping_mul(10).wrapping_add(v >> 8)) & 0x00ff_00ff_00ff_00ff;
     let v = (v.wrapping_mul(100).wrapping_add(v >> 16)) & 0x0000_ffff_0000_ffff;
@@ -272,7 +272,7 @@ fn leading_digits(bytes: u64) -> (u64, usize) {
     )
 }
 
-/// Returns the text of field `index` (from 1) of a line, for messages.
+/// Returns the text of the field with the number `index` (from 1) in a line. Messages quote it.
 pub(crate) fn field(line: &[u8], separator: u8, index: u8) -> Option<&[u8]> {
     let wanted = usize::from(index).checked_sub(1)?;
     if separator == b' ' {

@@ -1,4 +1,4 @@
-//! Dates and times of day of a text column, as picoseconds.
+//! Converts dates and times of day in a text column to picoseconds.
 
 const SECOND_PS: u128 = 1_000_000_000_000;
 const DAY_PS: u128 = 86_400 * SECOND_PS;
@@ -7,8 +7,8 @@ const DAY_PS: u128 = 86_400 * SECOND_PS;
 pub(crate) const FORM: &str =
     "a date and time such as 2024-05-31 13:05:00.25 or 2024-05-31T13:05:00Z, or a time of day such as 13:05:00.25";
 
-/// Converts the texts of one column to absolute times. Times of day without a date continue on the next day when they
-/// pass midnight.
+/// Converts the texts of one column to absolute times. If times of day have no date, a time that is at least half a day
+/// earlier than the latest one belongs to the next day.
 #[derive(Default)]
 pub(crate) struct Clock {
     /// Days since the first time of day.
@@ -17,8 +17,8 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// Reads a date with a time, or a time of day, as picoseconds. If `text` is only a date, the time of day is in
-    /// `next`, the following column.
+    /// Converts a date with a time, or a time of day, to picoseconds. If `text` is only a date, the time of day is in
+    /// `next`, the text of the following column.
     pub fn read(&mut self, text: &[u8], next: &[u8]) -> Option<u128> {
         if is_date(text) {
             return Some(date(text)? + time_of_day(next)?);
@@ -37,7 +37,7 @@ impl Clock {
             self.day += 1;
             at += DAY_PS;
         } else if self.day > 0 && at > self.latest + DAY_PS / 2 {
-            // The request is late and belongs to the day before.
+            // This request is out of order: it belongs to the day before midnight.
             at -= DAY_PS;
         }
         self.latest = self.latest.max(at);
@@ -83,7 +83,7 @@ fn date(text: &[u8]) -> Option<u128> {
     Some(u128::from(days) * DAY_PS)
 }
 
-/// Reads a time of day such as `13:05:00.25`; digits below one picosecond are cut off.
+/// Converts a time of day such as `13:05:00.25` to picoseconds. Digits below one picosecond are ignored.
 fn time_of_day(text: &[u8]) -> Option<u128> {
     let mut parts = text.splitn(3, |b| *b == b':');
     let (hour, minute, rest) = (
@@ -111,7 +111,8 @@ fn time_of_day(text: &[u8]) -> Option<u128> {
     Some(ps)
 }
 
-/// Converts a time of day to UTC. The day begins at `midnight`. The text may end in a zone (`Z`, `+02:00`, `-0500`).
+/// Converts a time of day, which may end in a zone (`Z`, `+02:00`, `-0500`), to UTC. `midnight` is the start of its
+/// day.
 fn zoned(midnight: u128, text: &[u8]) -> Option<u128> {
     if let Some(time) = text.strip_suffix(b"Z").or(text.strip_suffix(b"z")) {
         return Some(midnight + time_of_day(time)?);

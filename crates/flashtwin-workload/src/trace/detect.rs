@@ -1,5 +1,5 @@
-//! Detects the format of a trace from its first bytes. Binary formats have marks. For text, every parser is tried on
-//! the first lines; the share of lines that a parser can read is the confidence in its format.
+//! Detects the format of a trace from its first bytes. Binary formats have marks or recognisable records. For text,
+//! every parser is tried on the first lines. The format with the most readable lines is chosen.
 
 use super::format::{known, Fit};
 use super::Format;
@@ -7,7 +7,7 @@ use crate::error::{quote, ErrorKind, WorkloadError};
 
 /// Number of lines that are tried.
 const LINES_TRIED: usize = 64;
-/// Minimum share of readable lines, among those that are not headers or comments.
+/// Smallest share of readable lines for a format to be chosen. Headers and comments are not counted.
 const SHARE_MIN: f64 = 0.5;
 
 /// The format that the content suggests.
@@ -18,7 +18,7 @@ pub(crate) struct Guess {
     pub because: String,
 }
 
-/// Detects the format from the first bytes of a trace; some tens of KiB are sufficient.
+/// Detects the format from the first bytes of a trace. Some tens of KiB suffice.
 pub(crate) fn guess(name: &str, head: &[u8]) -> Result<Guess, WorkloadError> {
     let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     let all = || Format::ALL.iter().map(|f| (*f, &f.reader().detection));
@@ -35,7 +35,7 @@ pub(crate) fn guess(name: &str, head: &[u8]) -> Result<Guess, WorkloadError> {
 }
 
 fn guess_text(name: &str, text: &[u8]) -> Result<Guess, WorkloadError> {
-    // The last line may be incomplete, so it is skipped unless it is the only line.
+    // The last line is skipped unless it is the only one, because it may be incomplete.
     let cut = memchr::memrchr(b'\n', text).unwrap_or(text.len());
     let lines: Vec<&[u8]> = text[..cut]
         .split(|&b| b == b'\n')

@@ -1,4 +1,4 @@
-//! Estimates the number of lines in a text trace from its beginning, as the total of a progress bar.
+//! Estimates the number of lines in a text trace from its beginning. A progress bar uses the estimate as its total.
 
 use std::path::Path;
 
@@ -9,8 +9,8 @@ use super::input::Input;
 /// Number of bytes of the file that are examined.
 const LOOKED_AT_BYTES: u64 = 1 << 20;
 
-/// Estimates the number of lines in a text trace from its first megabyte. The file may be compressed. Returns `None`
-/// for other files.
+/// Estimates the number of lines in a text trace from the first megabyte of the file, which may be compressed. Returns
+/// `None` if the trace is not text.
 pub fn estimate_lines(path: &Path) -> Option<u64> {
     let file_bytes = path.metadata().ok()?.len();
     let mut source = Input::File(path.to_path_buf()).open().ok()?;
@@ -23,8 +23,9 @@ pub fn estimate_lines(path: &Path) -> Option<u64> {
         lines += memchr_iter(b'\n', data).count() as u64;
         let looked_at = data.len();
         source.consume(looked_at);
-        // Before the end of the file, its position is a measure of the lines counted, so reading may stop. At the end
-        // of the file, reading continues, because some of the text may still be in the decompressor.
+        // The estimate needs the position in the file that corresponds to the lines counted. Before the end of the
+        // file, this is the current position, so counting may stop. At the end of the file, the decompressor may still
+        // hold text, so counting continues.
         if (LOOKED_AT_BYTES..file_bytes).contains(&source.packed_position()) {
             break;
         }

@@ -1,5 +1,5 @@
-//! fio iolog with addresses in bytes. Version 3 has lines `usec file action [offset length]`. Version 2 has lines `file
-//! action [offset length]` without times; a line `file wait usec 0` advances the time.
+//! fio iologs with addresses in bytes. Version 3 has lines `usec file action [offset length]`. Version 2 has lines
+//! `file action [offset length]` without times. Instead, a line `file wait usec 0` advances the time.
 
 use flashtwin::{Op, PlacementId};
 
@@ -85,7 +85,7 @@ impl LineParser for Fio {
             b"sync" | b"datasync" | b"sync_file_range" => Op::Flush,
             b"add" | b"open" | b"close" => return Ok(Line::Other),
             b"wait" => {
-                // In version 3, lines have times, so fio ignores waits.
+                // In version 3, lines have times. fio then ignores waits.
                 if self.version == 2 {
                     self.clock += c.time(self.units.time_ps, "wait", "microseconds")?;
                 }

@@ -1,5 +1,5 @@
-//! FIU (SyLab): `ts pid process lba size rw major minor [md5]`. Times are in nanoseconds, addresses in sectors of 512
-//! bytes. The process name may contain blanks, so columns after it are counted from the right.
+//! FIU traces (SyLab): `ts pid process lba size rw major minor [md5]`. Times are in nanoseconds, addresses in sectors
+//! of 512 bytes. The process name may contain blanks, so the columns after it are counted from the right.
 
 use flashtwin::{Op, PlacementId};
 
@@ -28,7 +28,7 @@ pub(crate) const FIU: Reader = Reader {
 
 struct Fiu(Units);
 
-/// Largest number of words in a line. A process name with blanks has several words.
+/// Largest number of words in a line. A process name with blanks counts as several words.
 const COLUMNS_MAX: usize = 32;
 
 fn whole<T>(column: &'static str, expected: &'static str) -> Result<T, Bad> {
@@ -65,7 +65,7 @@ impl LineParser for Fiu {
             words[count] = c.word();
             count += 1;
         }
-        // The word R or W is before two device numbers and an optional digest.
+        // The word R or W precedes two device numbers and an optional digest.
         let Some(rw) = (3..count.saturating_sub(2)).rev().find(|&i| {
             matches!(words[i], b"R" | b"W" | b"r" | b"w")
                 && number(words[i + 1]).is_some()

@@ -1,4 +1,4 @@
-//! Declaration of a trace format: name, units, detection, decoder and documentation. Each format has its own file. The
+//! Description of a trace format: name, units, detection, decoder and documentation. Each format has its own file. The
 //! table of all formats is in `mod.rs`.
 
 use serde::{de, Deserialize, Deserializer, Serialize, Serializer};
@@ -21,18 +21,18 @@ pub(crate) struct Reader {
     pub address: AddressUnit,
     /// Certainty of the units.
     pub units: Certainty,
-    /// The way in which files of the format are recognised.
+    /// Functions that recognise files of the format.
     pub detection: Detection,
     /// Makes the decoder of a file.
     pub open: fn(&Opening) -> Result<Box<dyn Decoder>, WorkloadError>,
-    /// Returns the number of requests in a file, from its length and first bytes; `None` if the format does not state
-    /// it.
+    /// Returns the number of requests in a file, given its length and its first bytes. `None` if the format does not
+    /// contain the number.
     pub requests: fn(u64, &[u8]) -> Option<u64>,
     /// Row of the format in `docs/traces.md`.
     pub page: Page,
 }
 
-/// The columns of the table of formats in the documentation.
+/// Row of a format in the documentation's table of formats.
 pub(crate) struct Page {
     pub layout: &'static str,
     pub time: &'static str,
@@ -47,11 +47,11 @@ pub(crate) struct Page {
 pub(crate) enum Certainty {
     /// The format specifies its units, or all its files agree on them.
     Certain,
-    /// The unit of addresses and sizes is uncertain. Both have the same unit: that of the format, or bytes.
+    /// The unit of addresses and sizes is uncertain. It is the unit of the format, or the byte, for both.
     Address,
     /// The unit of times is uncertain: microseconds or nanoseconds.
     Time,
-    /// The unit of addresses is uncertain: they are sectors, or object numbers.
+    /// The unit of addresses is uncertain: they may be sectors or object numbers.
     Objects,
     /// The units of times and of addresses both differ from file to file.
     Both {
@@ -60,25 +60,26 @@ pub(crate) enum Certainty {
     },
 }
 
-/// Functions that recognise the files of a format. Each receives the first bytes of a file, without a byte order mark.
+/// Functions that recognise the files of a format. Each receives the first bytes of a file, without the byte order
+/// mark.
 pub(crate) struct Detection {
-    /// If the bytes begin in a way that identifies this format uniquely, returns the reason for messages.
+    /// If the bytes begin with a mark that only this format has, returns a description of the mark for messages.
     pub mark: fn(&[u8]) -> Option<&'static str>,
-    /// If the bytes are binary records of this format, returns the reason for messages.
+    /// If the bytes are binary records of this format, returns the reason for this conclusion, for messages.
     pub records: fn(&[u8]) -> Option<String>,
-    /// Counts the lines that are requests of this format.
+    /// Counts the lines that are requests of this format, and those that cannot be read.
     pub lines: fn(&[&[u8]]) -> Fit,
 }
 
 impl Detection {
-    /// The format is never recognised, so its name must be given.
+    /// Detection of a format that is never recognised. The user must give its name.
     pub const NONE: Self = Detection {
         mark: |_| None,
         records: |_| None,
         lines: |_| Fit::NONE,
     };
 
-    /// Declares that the format is recognised by the lines that its parser reads.
+    /// Returns the detection of a format that is recognised by its lines: its parser can read them.
     pub const fn by_lines(lines: fn(&[&[u8]]) -> Fit) -> Self {
         Detection {
             lines,
@@ -86,12 +87,12 @@ impl Detection {
         }
     }
 
-    /// Declares that the format is recognised by its first bytes.
+    /// Returns the detection of a format that is recognised by its first bytes.
     pub const fn by_mark(mark: fn(&[u8]) -> Option<&'static str>) -> Self {
         Detection { mark, ..Self::NONE }
     }
 
-    /// Declares that the format is recognised by its binary records.
+    /// Returns the detection of a format that is recognised by its binary records.
     pub const fn by_records(records: fn(&[u8]) -> Option<String>) -> Self {
         Detection {
             records,
@@ -107,7 +108,7 @@ pub(crate) struct Fit {
     pub good: usize,
     /// Number of lines that cannot be read.
     pub bad: usize,
-    /// A further reason for the detection, which messages append after a comma.
+    /// A further reason for the detection. Messages append it after a comma.
     pub note: &'static str,
 }
 
@@ -151,10 +152,10 @@ impl Opening<'_> {
     }
 }
 
-/// Registers formats: a variant of `Format` and the constant that describes it.
+/// Registers formats. For each, it needs a variant of `Format` and the constant that describes the format.
 macro_rules! formats {
     ($($variant:ident => $reader:path),+ $(,)?) => {
-        /// A trace format this crate reads; layouts and sources are in `docs/traces.md`.
+        /// A trace format that this crate reads. The layouts and their sources are in `docs/traces.md`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Format {
             $(#[doc = concat!("`", stringify!($reader), "`.")] $variant),+
@@ -173,7 +174,7 @@ macro_rules! formats {
 pub(crate) use formats;
 
 impl Format {
-    /// Returns the name used in options, TOML and messages.
+    /// Returns the name of the format in options, TOML and messages.
     pub const fn name(self) -> &'static str {
         self.reader().name
     }
@@ -245,7 +246,8 @@ mod tests {
         }
     }
 
-    /// Checks the table in `docs/traces.md`; with `FLASHTWIN_WRITE_DOCS=1`, writes it.
+    /// Compares the table in `docs/traces.md` with the formats. If `FLASHTWIN_WRITE_DOCS` is 1, writes the table
+    /// instead.
     #[test]
     fn the_docs_have_every_format() {
         let mut table = String::from(

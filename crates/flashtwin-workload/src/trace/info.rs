@@ -1,4 +1,4 @@
-//! Summary of a trace, measured in one pass over it, for instance before a run.
+//! Summary of a trace. It is measured in one pass over the trace.
 
 use flashtwin::{Op, Request};
 use serde::Serialize;
@@ -13,9 +13,11 @@ use crate::error::WorkloadError;
 use crate::Workload;
 
 const PAGE_BYTES: u64 = 4096;
-/// Pages in one piece of the footprint's bitmap. A piece is 4 KiB of memory and covers 128 MiB of addresses.
+/// Number of pages per piece of the bitmap of accessed pages. A piece takes 4 KiB of memory and covers 128 MiB of
+/// addresses.
 const PIECE_PAGES: u64 = 1 << 15;
-/// Number of sizes listed, the most frequent first, and number of volumes listed, in order of appearance.
+/// Number of sizes that are listed, the most frequent first. The next constant is the number of volumes that are
+/// listed, in order of appearance.
 const TOP_SIZES: usize = 5;
 const VOLUMES_LISTED: usize = 32;
 
@@ -26,9 +28,9 @@ pub struct VolumeInfo {
     pub name: String,
     /// Number of requests to the volume.
     pub requests: u64,
-    /// End of the highest byte range addressed, in addresses of the volume.
+    /// End of the highest byte range accessed, in the volume's own addresses.
     pub extent_bytes: u64,
-    /// First byte of the volume on the device when the volumes are laid end to end.
+    /// First byte of the volume on the device if the volumes are laid end to end.
     pub start_bytes: u64,
 }
 
@@ -46,8 +48,8 @@ pub struct OpInfo {
 /// The summary of a workload.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TraceInfo {
-    /// Description of the input: the format and units, with a note whether they were detected or given; or the
-    /// generator.
+    /// Description of the workload. For a trace: its format and units, and whether they were detected or given. For a
+    /// generated load: the generator.
     pub description: String,
     /// Total number of requests.
     pub requests: u64,
@@ -85,13 +87,13 @@ pub struct TraceInfo {
     pub rate_per_s: f64,
     /// Mean gap between arrivals, microseconds.
     pub gap_mean_us: f64,
-    /// Coefficient of variation of the gaps between arrivals; 1 for a Poisson process.
+    /// Coefficient of variation of the gaps between arrivals. It is 1 for a Poisson process.
     pub gap_cv: f64,
-    /// Share of reads and writes that start where the previous one ended.
+    /// Share of the reads and writes that start where the previous one ended.
     pub sequential_share: f64,
-    /// Share of reads and writes whose start and length are multiples of 4 KiB.
+    /// Share of the reads and writes with a start and a length that are multiples of 4 KiB.
     pub aligned_4k_share: f64,
-    /// Volumes, in order of appearance (at most 32 listed).
+    /// The first 32 volumes, in order of appearance.
     pub volumes: Vec<VolumeInfo>,
     /// Total number of volumes; 0 for a load without volumes.
     pub volumes_total: u64,
@@ -99,7 +101,7 @@ pub struct TraceInfo {
     pub lines: u64,
     /// Lines that could not be read and were skipped.
     pub bad_lines: u64,
-    /// Requests that were out of order and were sorted.
+    /// Number of requests that were out of order in the trace and have been sorted.
     pub reordered: u64,
     /// Number of requests of zero size, which were skipped.
     pub zero_size: u64,
@@ -133,7 +135,7 @@ pub fn trace_info(path: &Path, opts: &TraceOptions) -> Result<TraceInfo, Workloa
 }
 
 impl TraceInfo {
-    /// Reads a workload to its end and summarises it. A load without end needs a limit on the number of requests;
+    /// Reads a workload to its end and summarises it. The number of requests of an endless load must be limited;
     /// otherwise the function never returns.
     ///
     /// # Errors

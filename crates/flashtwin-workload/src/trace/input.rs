@@ -1,4 +1,4 @@
-//! Bytes of a trace: opens a file or memory, decompresses gzip and zstd, and provides a moving window of the data.
+//! Input of a trace: opens a file or memory, decompresses gzip and zstd, and provides a moving window of the bytes.
 //! Compression is recognised by magic bytes, never by the file name.
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use super::table;
 use super::utf16::{big_endian, Utf16, LOOKED_AT_BYTES};
 use crate::error::{ErrorKind, WorkloadError};
 
-/// Bytes requested from the reader at a time: about half a second-level cache.
+/// Number of bytes requested from the reader at a time: about half the size of a second-level cache.
 const CHUNK_BYTES: usize = 256 << 10;
 /// Largest size of the window in bytes. A line of a trace must fit into it.
 const WINDOW_MAX_BYTES: usize = 4 << 20;
@@ -22,7 +22,7 @@ const WINDOW_MAX_BYTES: usize = 4 << 20;
 /// The path that names standard input.
 const STDIN: &str = "-";
 
-/// Source of a trace. It can be opened again for a second pass.
+/// A place from which a trace is read. It can be opened again for a second pass.
 #[derive(Clone)]
 pub(crate) enum Input {
     File(PathBuf),
@@ -38,10 +38,10 @@ impl Input {
         }
     }
 
-    /// Returns the name used in results. It does not depend on the directory of the trace.
+    /// Returns the name of the trace for results. It does not depend on the directory of the trace.
     pub fn base_name(&self) -> String {
         match self {
-            // The name of a pipe is meaningless without its directory.
+            // Only regular files are named without their directory. The name of a pipe would be meaningless without it.
             Input::File(path) if path.is_file() => path
                 .file_name()
                 .map_or_else(|| self.name(), |name| shown(Path::new(name))),
@@ -141,7 +141,7 @@ fn shown(path: &Path) -> String {
     text
 }
 
-/// Reads the copy of a pipe's data from its start. Several readers of the same copy have positions of their own.
+/// Reads the copy of a pipe's data from the start. Several readers of a copy have separate positions.
 struct FromStart {
     file: File,
     at: u64,
@@ -155,11 +155,11 @@ impl Read for FromStart {
     }
 }
 
-/// Copies of the data of pipes, by device and inode number. A trace is opened several times (for the description, for
-/// several policies or volumes), but a pipe can be read only once.
+/// Copies of the data of pipes, by device and inode number. A pipe can be read only once, but a trace is opened several
+/// times: for the description, and for several policies or volumes.
 static SPOOLS: Mutex<BTreeMap<(u64, u64), File>> = Mutex::new(BTreeMap::new());
 
-/// Creates a nameless file in `TMPDIR` that exists until the process ends.
+/// Creates a file without a name in the directory `TMPDIR`. It exists until the process ends.
 pub(crate) fn nameless_file() -> io::Result<File> {
     static MADE: AtomicU64 = AtomicU64::new(0);
     let number = MADE.fetch_add(1, Ordering::Relaxed);
@@ -175,7 +175,7 @@ pub(crate) fn nameless_file() -> io::Result<File> {
     Ok(file)
 }
 
-/// Copies `pipe` to a nameless file that exists until the process ends.
+/// Copies the data of a pipe to a file without a name, which exists until the process ends.
 fn spooled(name: &str, mut pipe: File, meta: &Metadata) -> Result<File, WorkloadError> {
     let keeping = |e: io::Error| WorkloadError::io(name, "keep a copy of the pipe in TMPDIR", &e);
     let mut spools = SPOOLS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -228,7 +228,7 @@ impl Packing {
     }
 }
 
-/// Counts the bytes read from the file, so that the error of a broken stream can name a position.
+/// A reader that counts the bytes read from the file. The error of a broken stream can thus name a position.
 struct Counting<R> {
     inner: R,
     count: Arc<AtomicU64>,
@@ -254,7 +254,7 @@ pub(crate) struct Source {
     end: usize,
     consumed: u64,
     ended: bool,
-    /// The encoding of the text, once its first bytes have been read.
+    /// Encoding of the text; `None` until its first bytes have been read.
     encoding: Option<Encoding>,
 }
 
@@ -281,7 +281,7 @@ impl Source {
         self.encoding == Some(Encoding::Utf16)
     }
 
-    /// Returns the length of the file in bytes if it is a regular file and not compressed.
+    /// Returns the length of the file in bytes; `None` if it is compressed or no regular file.
     pub fn plain_bytes(&self) -> Option<u64> {
         self.plain_bytes
     }
@@ -298,12 +298,12 @@ impl Source {
         self.consumed += n as u64;
     }
 
-    /// Returns the number of decompressed bytes removed from the window so far.
+    /// Returns the number of decompressed bytes that have been removed from the window so far.
     pub fn position(&self) -> u64 {
         self.consumed
     }
 
-    /// Returns the number of bytes read from the file so far.
+    /// Returns the number of bytes read so far from the file, which may be compressed.
     pub fn packed_position(&self) -> u64 {
         self.packed_read.load(Ordering::Relaxed)
     }
@@ -319,7 +319,7 @@ impl Source {
         self.fill_window()
     }
 
-    /// Loads the first bytes. If they are UTF-16, the whole text is converted to UTF-8.
+    /// Loads the first bytes and determines the encoding. UTF-16 text is converted to UTF-8 from its start.
     fn find_encoding(&mut self) -> Result<(), WorkloadError> {
         while self.end < LOOKED_AT_BYTES && self.fill_window()? {}
         self.encoding = Some(Encoding::Bytes);

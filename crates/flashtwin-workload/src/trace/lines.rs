@@ -1,4 +1,4 @@
-//! Runs a line parser over the bytes of a text trace. Errors name the file and the line.
+//! Applies a line parser to the bytes of a text trace. Errors name the file and the line.
 
 use memchr::memchr;
 
@@ -29,7 +29,7 @@ pub(crate) trait LineParser: Send {
         Self::SEPARATOR
     }
 
-    /// Parses a line without its line end; the line is not empty. `number` is its line number, from 1.
+    /// Parses a line, which is not empty and has no line end. `number` is its line number, counted from 1.
     fn parse<'a>(&mut self, line: &'a [u8], number: u64) -> Result<Line<'a>, Bad>;
 
     /// Whether the lines have a column of placement ids. Known only after the first line has been read.
@@ -58,8 +58,8 @@ pub(crate) trait Decoder: Send {
         until: usize,
     ) -> Result<bool, WorkloadError>;
 
-    /// Returns the decoder as one that needs no reorder window; `None` if requests may be out of order or belong to
-    /// several volumes.
+    /// Returns the decoder as an [`OrderedDecoder`], which needs no reorder window. `None` if requests may be out of
+    /// order or belong to several volumes.
     fn as_ordered(&mut self) -> Option<&mut dyn OrderedDecoder> {
         None
     }
@@ -85,7 +85,7 @@ pub(crate) trait Decoder: Send {
 
 /// A decoder of requests that are in order and belong to one volume.
 pub(crate) trait OrderedDecoder {
-    /// Reads up to `most` requests directly into `out`, without the reorder window of the collector. Returns false at
+    /// Reads up to `most` requests directly into `out`, bypassing the reorder window of the collector. Returns false at
     /// the end of the trace.
     fn read(
         &mut self,
@@ -198,7 +198,7 @@ impl<P: LineParser> Decoder for LineDecoder<P> {
         collector: &mut Collector,
         until: usize,
     ) -> Result<bool, WorkloadError> {
-        // Messages need the name while the source is borrowed for its bytes.
+        // The name is copied for messages, because the source is borrowed for its bytes.
         let name = source.name().to_string();
         loop {
             let mut used = 0;
@@ -247,14 +247,14 @@ impl<P: LineParser> Decoder for LineDecoder<P> {
     }
 }
 
-/// Whether the line is a header with the names of the columns: it is the first line and begins with a letter, or with a
-/// quote and a letter.
+/// Whether the line is a header with the names of columns: the first line, if it begins with a letter, or with a quote
+/// and a letter.
 pub(crate) fn is_header(line: &[u8], number: u64) -> bool {
     let unquoted = line.strip_prefix(b"\"").unwrap_or(line);
     number == 1 && unquoted.first().is_some_and(u8::is_ascii_alphabetic)
 }
 
-/// Units of a parser: those that the options give, else the usual units of the format.
+/// Units of the columns: those in the options, otherwise the usual units of the format.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Units {
     /// Number of picoseconds in one unit of the time column.
@@ -264,14 +264,14 @@ pub(crate) struct Units {
 }
 
 impl Units {
-    /// Units of 1, used to test whether lines can be read.
+    /// Units of 1. They are used to test whether lines can be read.
     pub const PLAIN: Self = Units {
         time_ps: 1,
         address_bytes: 1,
     };
 }
 
-/// Returns `value * unit`. If that exceeds `u64`, returns an error that names the column.
+/// Returns `value * unit`. If the product exceeds `u64`, returns an error that names the column.
 #[inline]
 pub(crate) fn scaled(value: u64, unit: u64, column: &'static str, index: u8) -> Result<u64, Bad> {
     value.checked_mul(unit).ok_or(Bad {

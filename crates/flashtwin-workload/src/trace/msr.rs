@@ -1,5 +1,6 @@
-//! MSR Cambridge: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`. Times are Windows filetimes (ticks of
-//! 100 ns), addresses are in bytes. The decoder is optimised for speed, because this is the most used text format.
+//! MSR Cambridge traces: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`. Times are Windows filetimes
+//! (ticks of 100 ns), addresses are in bytes. The decoder is optimised for speed, because this is the text format that
+//! is used most.
 
 use flashtwin::{Op, PlacementId};
 

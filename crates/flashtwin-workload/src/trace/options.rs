@@ -1,4 +1,4 @@
-//! Options for reading a trace: format, units, volumes, tolerance of bad lines.
+//! Options for reading a trace: format, units, volumes, and the number of bad lines to skip.
 
 use serde::{de, Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
@@ -7,7 +7,7 @@ use std::str::FromStr;
 use super::Format;
 use crate::error::{ErrorKind, WorkloadError};
 
-/// Defines an enum of named choices, with the same names in text, serde and messages.
+/// Defines an enum whose variants have the same names in text, serde and messages.
 macro_rules! named {
     ($(#[$doc:meta])* $name:ident, $what:literal, { $($(#[$vdoc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
         $(#[$doc])*
@@ -18,7 +18,7 @@ macro_rules! named {
             /// Every choice, in the order of the documentation.
             pub const ALL: &'static [$name] = &[$($name::$variant),+];
 
-            /// Returns the name used in options, TOML and messages.
+            /// Returns the name of the choice in options, TOML and messages.
             pub const fn name(self) -> &'static str {
                 match self { $($name::$variant => $text),+ }
             }
@@ -54,7 +54,7 @@ named! {
         Milliseconds = "ms",
         /// Microseconds.
         Microseconds = "us",
-        /// Ticks of 100 ns since 1601, as Windows counts.
+        /// Ticks of 100 ns since 1601, as in Windows filetimes.
         Filetime = "filetime",
         /// Nanoseconds.
         Nanoseconds = "ns",
@@ -77,7 +77,7 @@ impl TimeUnit {
     }
 }
 
-/// The unit of a trace's address column: a number of bytes.
+/// The unit of a trace's address column, as a number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AddressUnit(u32);
 
@@ -163,7 +163,7 @@ impl<'de> Deserialize<'de> for AddressUnit {
 named! {
     /// The blktrace event that counts as the request's arrival.
     BlkEvent, "blktrace event", {
-        /// Issued to the driver. The device receives these requests, after merging.
+        /// Issued to the driver, after merging. The device receives these requests.
         D = "D",
         /// Queued by the file system or application, before merging.
         Q = "Q",
@@ -171,12 +171,12 @@ named! {
 }
 
 named! {
-    /// Placement of the requests of a trace on the device.
+    /// The way in which the addresses of a trace become addresses of the device.
     Addresses, "way of placing addresses", {
         /// Volumes keep their own addresses.
         AsIs = "as-is",
-        /// Pieces of 1 MiB that no read or write accesses are removed; the other pieces stay in order (D-191). To find
-        /// them, the trace is read once more before the run.
+        /// Pieces of 1 MiB without any read or write are removed; the other pieces keep their order (D-191). To find
+        /// these pieces, the trace is read once more before the run.
         Compact = "compact",
     }
 }
@@ -185,38 +185,39 @@ named! {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Volumes {
-    /// Volumes are placed one after the other in order of appearance. The size of each is rounded up to 1 MiB. When a
-    /// second volume is found, the trace is read once more from its start to determine the sizes.
+    /// Volumes are placed one after the other, in order of appearance. The size of each is rounded up to 1 MiB. When a
+    /// second volume is found, the trace is read once more from its start to determine the sizes of all volumes.
     #[default]
     EndToEnd,
-    /// Only the named volume is read, at its own addresses.
+    /// Only the named volume is read. It keeps its own addresses.
     Only(String),
-    /// All volumes at their own addresses, as if they were one.
+    /// All volumes are read as if they were one. Each keeps its own addresses.
     Overlay,
 }
 
-/// Options for reading a trace. `TraceOptions::default()` detects everything it can.
+/// Options for reading a trace. With `TraceOptions::default()`, all properties that can be detected are detected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TraceOptions {
     /// The format; `None` to detect it.
     pub format: Option<Format>,
-    /// Columns of a table of text, such as `time=ts:us,offset=lba:sectors,size=len:bytes,op=type`. Replaces `format`.
+    /// Columns to read from a trace that is a table of text, as in
+    /// `time=ts:us,offset=lba:sectors,size=len:bytes,op=type`. This option replaces `format`.
     pub columns: Option<String>,
     /// Unit of the time column; `None` for the usual unit of the format.
     pub time_unit: Option<TimeUnit>,
     /// Unit of the address column; `None` for the usual unit of the format.
     pub address_unit: Option<AddressUnit>,
-    /// The event that counts as the arrival of a request, for blktrace and blkparse.
+    /// For blktrace and blkparse: the event that counts as the arrival of a request.
     pub event: BlkEvent,
     /// Handling of several volumes.
     pub volumes: Volumes,
     /// Placement of the requests.
     pub addresses: Addresses,
-    /// Largest number of unreadable lines that are skipped. One more stops the run.
+    /// Largest number of unreadable lines that are skipped. The next unreadable line is an error.
     pub max_bad_lines: u64,
-    /// Number of requests that are held back to sort times that are slightly out of order. With 0, no time may be
-    /// earlier than the previous one.
+    /// Number of requests that are held back and sorted, because their times may be slightly out of order. With 0, no
+    /// time may be earlier than the previous one.
     pub reorder_window: usize,
     /// Number of requests to read from the start of the file; `None` for all.
     pub limit: Option<u64>,

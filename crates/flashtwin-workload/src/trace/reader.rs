@@ -1,5 +1,5 @@
-//! Reads a trace as a workload. Selects the decoder, orders times within a window, makes them relative to the first
-//! request, lays volumes end to end, and rejects implausible values.
+//! Reads a trace as a workload. The reader selects the decoder, sorts times within a window, makes them relative to the
+//! first request, lays volumes end to end, and rejects implausible values.
 
 use flashtwin::{Request, Time};
 use std::collections::BTreeSet;
@@ -24,10 +24,11 @@ const HEAD_BYTES: usize = 64 << 10;
 const BATCH: usize = 4096;
 /// Largest reorder window that can be set.
 const WINDOW_MAX: usize = 1 << 24;
-/// Alignment of volumes that are placed one after the other.
+/// Alignment, in bytes, of volumes that are placed one after the other.
 const VOLUME_ALIGN: u64 = 1 << 20;
 
-/// Opens a trace file. Compression and format are detected from the content. A format in `opts` replaces the detection.
+/// Opens a trace file. Compression and format are detected from the content. If `opts` gives a format, the format is
+/// not detected.
 ///
 /// # Errors
 /// Fails if the file cannot be opened, its format is not found, or `opts` does not fit the format.
@@ -38,7 +39,7 @@ pub fn open_trace(path: &Path, opts: &TraceOptions) -> Result<Box<dyn Workload>,
     )?))
 }
 
-/// Reads a whole trace held in memory, for fuzzing, tests, and small traces that are not files.
+/// Reads a whole trace that is in memory, for fuzzing, tests, and small traces that are not files.
 ///
 /// # Errors
 /// Fails if `bytes` cannot be read as a trace.
@@ -49,7 +50,7 @@ pub fn read_bytes(bytes: &[u8], opts: &TraceOptions) -> Result<Vec<Request>, Wor
     Ok(requests)
 }
 
-/// Whether the requests of a trace have arrival times, that is, whether any two times differ.
+/// Whether the requests of a trace have arrival times. This is so if any two times differ.
 ///
 /// # Errors
 /// Fails if the file cannot be opened, its format is not found, or `opts` does not fit the format.
@@ -59,7 +60,7 @@ pub fn has_times(path: &Path, opts: &TraceOptions) -> Result<bool, WorkloadError
         other => other,
     };
     let opts = TraceOptions {
-        // A time that is earlier than the previous one also shows that there are times, so requests need not be sorted.
+        // Requests need not be sorted: a time that is earlier than the previous one also shows that there are times.
         reorder_window: 0,
         addresses: Addresses::AsIs,
         volumes: volumes.clone(),
@@ -80,7 +81,7 @@ pub fn has_times(path: &Path, opts: &TraceOptions) -> Result<bool, WorkloadError
     }
 }
 
-/// Columns of the request log of a run (`--requests`).
+/// Value of the option `columns` for the request log of a run (`--requests`).
 const REQUEST_LOG: &str =
     "time=arrival_ps:ps,offset=offset_bytes:bytes,size=size_bytes:bytes,op=op";
 
@@ -103,8 +104,8 @@ pub(crate) struct TraceReader {
     /// Warnings about the units.
     doubts: Vec<String>,
     requests_total: Option<u64>,
-    /// `next` is the index in `collector.pending` of the next request to return. `settled` is the number of requests in
-    /// `collector.pending` that are in their final order.
+    /// Index in `collector.pending` of the next request to return. `settled` is the number of requests in
+    /// `collector.pending` whose order is final.
     next: usize,
     settled: usize,
     more: bool,
@@ -112,9 +113,9 @@ pub(crate) struct TraceReader {
     base: Option<u128>,
     latest: u128,
     emitted: u64,
-    /// First byte of each volume on the device. Has only one entry until a second volume is found.
+    /// First byte of each volume on the device. Until a second volume is found, the list has only one entry.
     starts: Vec<u64>,
-    /// Pieces of the address space that packing keeps; `None` until they are known.
+    /// Pieces of the address space that are kept when addresses are packed. `None` until they are known.
     touched: Option<Touched>,
     /// Number of trims of removed addresses.
     lost_trims: u64,
@@ -214,13 +215,14 @@ impl TraceReader {
         self.decoder.lines()
     }
 
-    /// Returns the volumes seen so far, and where they begin.
+    /// Returns the volumes found so far, each with its first byte on the device.
     pub fn volumes(&self) -> impl Iterator<Item = (&Volume, u64)> {
         let starts = self.starts.iter().copied().chain(std::iter::repeat(0));
         self.collector.volumes.list.iter().zip(starts)
     }
 
-    /// Reads more records, and determines the order of as many of them as the window permits.
+    /// Reads more records into the window. Then sorts the window, and determines how many records are in their final
+    /// order.
     fn refill(&mut self) -> Result<(), WorkloadError> {
         let window = self.opts.reorder_window;
         let pending = &mut self.collector.pending;
@@ -245,16 +247,16 @@ impl TraceReader {
         Ok(())
     }
 
-    /// Appends requests up to the first that needs a closer check. Returns their number. The result is the same as that
-    /// of [`Self::emit`].
+    /// Appends requests up to the first one that needs a closer check. Returns the number of requests appended.
+    /// [`Self::emit`] would append the same requests, but is slower.
     fn emit_plain(&mut self, upto: usize, out: &mut Vec<Request>) -> usize {
         let (Some(base), None) = (self.base, &self.touched) else {
             return 0;
         };
         let (mut latest, before) = (self.latest, out.len());
         for record in self.collector.pending.range(self.next..upto) {
-            // Two kinds of volumes have no entry: volumes whose start is not yet assigned, and volumes that are not
-            // laid end to end.
+            // Volumes without an entry need [`Self::emit`]: their start is not assigned yet, or volumes are not laid
+            // end to end.
             let start = self.starts.get(record.volume as usize);
             let arrival = u64::try_from(record.time.wrapping_sub(base));
             let (Some(start), Ok(arrival), true) = (start, arrival, record.time >= latest) else {
@@ -318,7 +320,7 @@ impl TraceReader {
         })
     }
 
-    /// Called when a second volume is found. Reads the whole trace once to determine the sizes of all volumes.
+    /// Determines the sizes of all volumes by reading the whole trace once. Called when a second volume is found.
     fn lay_out(&mut self) -> Result<(), WorkloadError> {
         let opts = TraceOptions {
             volumes: Volumes::Overlay,
@@ -346,7 +348,7 @@ impl TraceReader {
         Ok(())
     }
 
-    /// Reads the trace once to determine which addresses it accesses.
+    /// Determines which addresses the trace accesses, by reading it once.
     fn find_touched(&self) -> Result<Touched, WorkloadError> {
         let opts = TraceOptions {
             addresses: Addresses::AsIs,
@@ -418,8 +420,8 @@ impl TraceReader {
 }
 
 impl TraceReader {
-    /// Returns the next batch of a form whose requests are in order. The requests are read directly into `out`. Returns
-    /// `None` if requests may have to be dropped or moved.
+    /// Returns the next batch of a trace whose format guarantees the order of requests. The requests are read directly
+    /// into `out`. Returns `None` if the format does not guarantee it, or if requests may have to be dropped or moved.
     fn next_ordered(&mut self, out: &mut Vec<Request>) -> Option<Result<usize, WorkloadError>> {
         if self.opts.addresses != Addresses::AsIs || matches!(self.opts.volumes, Volumes::Only(_)) {
             return None;
@@ -451,7 +453,7 @@ impl Workload for TraceReader {
             return read;
         }
         let before = out.len();
-        // A batch may consist of trims of removed addresses only.
+        // The loop is needed because all requests of a batch may be trims of removed addresses.
         while out.len() == before {
             while self.next >= self.settled {
                 self.refill()?;
@@ -554,7 +556,7 @@ impl Workload for TraceReader {
     }
 }
 
-/// Returns the units of the columns. Units in the options have priority; otherwise the first lines suggest them.
+/// Returns the units of the columns: those in the options, otherwise those that the first lines suggest.
 fn judged_units(
     format: Format,
     opts: &TraceOptions,
@@ -580,7 +582,7 @@ fn judged_units(
         };
         let mut head = Input::Memory(data[..whole_lines].into()).open()?;
         head.want(whole_lines)?;
-        // The decoder of the whole file reports the error later, with the name of the file.
+        // An error is ignored here. The decoder of the whole file reports it later, with the name of the file.
         match decoder(format, units, &opts, &head) {
             Ok(decoder) => sample(head, decoder, &opts),
             Err(_) => None,

@@ -1,5 +1,5 @@
-//! Tables stored in columns: Parquet and Arrow. The program registers a reader that converts such a table to text with
-//! a header. The text is then read like any table of text.
+//! Tables that are stored by columns: Parquet and Arrow. The program registers a function that converts such a table to
+//! text with a header. The result is read like any table of text.
 
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
@@ -9,22 +9,22 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use super::input::nameless_file;
 use crate::error::{ErrorKind, WorkloadError};
 
-/// Reads the table in the first file, and writes it as text to the second file: a header and comma-separated lines. An
-/// error describes the problem with the table.
+/// Converts the table in the first file to text, and writes the text to the second file: a header and comma-separated
+/// lines. An error describes the problem with the table.
 pub type TableReader = fn(&File, &File) -> Result<(), String>;
 
 static READER: OnceLock<TableReader> = OnceLock::new();
 
-/// Texts of converted tables, by device, inode, length and time of the last change. They are kept because a trace is
-/// opened several times.
+/// Texts of converted tables. The key consists of device, inode, length and time of the last change. The texts are
+/// kept, because a trace is opened several times.
 static TEXTS: Mutex<BTreeMap<[u64; 5], File>> = Mutex::new(BTreeMap::new());
 
-/// Registers the reader of Parquet and Arrow tables; later calls have no effect.
+/// Registers the function that reads Parquet and Arrow tables. Later calls have no effect.
 pub fn set_table_reader(reader: TableReader) {
     let _ = READER.set(reader);
 }
 
-/// Returns the name of the table form that begins with these bytes.
+/// Returns the name of the form, Parquet or Arrow, of a table that begins with these bytes.
 pub(crate) fn form(magic: &[u8]) -> Option<&'static str> {
     match magic {
         [b'P', b'A', b'R', b'1', ..] => Some("Parquet"),
@@ -35,7 +35,7 @@ pub(crate) fn form(magic: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Returns the error for a table for which no reader is registered.
+/// Returns the error that no function is registered to read this table.
 pub(crate) fn unread(name: &str, form: &str) -> WorkloadError {
     WorkloadError::new(
         ErrorKind::UnknownFormat,
@@ -43,7 +43,7 @@ pub(crate) fn unread(name: &str, form: &str) -> WorkloadError {
     )
 }
 
-/// Returns the text of the table in `file`, as a nameless file that exists until the process ends.
+/// Returns the text of the table in `file`, as a file without a name, which exists until the process ends.
 pub(crate) fn as_text(
     name: &str,
     form: &str,
@@ -67,7 +67,7 @@ pub(crate) fn as_text(
         return kept.map_err(keeping);
     }
     let text = nameless_file().map_err(keeping)?;
-    // The lock is released here, because the reader may wait for other threads.
+    // The lock must not be held during this call, because the function may wait for other threads.
     read(file, &text).map_err(|what| {
         let text = format!("{name}: cannot be read as a table in the form of {form}: {what}");
         WorkloadError::new(ErrorKind::Malformed, text)

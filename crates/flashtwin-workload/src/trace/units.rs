@@ -1,5 +1,5 @@
-//! Chooses units for a trace that does not state them. It judges units by their consequences: the request rate of the
-//! host and the size of the drive. Only text layouts that are in use with several units are judged (D-190).
+//! Chooses the units of a trace that does not state them. Units are judged by the request rate and the size of the
+//! drive that would result. Only text layouts that are in use with several units are judged (D-190).
 
 use super::collector::{Collector, Record};
 use super::format::{Certainty, Reader};
@@ -7,29 +7,30 @@ use super::input::Source;
 use super::lines::Decoder;
 use super::options::{AddressUnit, TimeUnit, TraceOptions};
 
-/// Minimum number of requests from which units are judged.
+/// Smallest number of requests from which units are judged.
 const REQUESTS_MIN: usize = 3;
 /// Largest number of requests at the start of the file that are examined.
 const REQUESTS_MAX: usize = 4096;
-/// Number of ticks per unit of the sample's times. With so many ticks, decimals are preserved.
+/// Number of ticks per unit of the time column in the sample. Ticks are so short that they preserve decimals.
 pub(crate) const TICKS: u64 = 1_000_000_000_000;
-/// Number of ticks in one unit of the ninth decimal place, and of the sixth.
+/// Number of ticks in one unit of the ninth decimal place. The next constant is that of the sixth.
 const NINTH: u128 = 1_000;
 const SIXTH: u128 = 1_000_000;
-/// Range of the mean rates of recorded loads, in requests per second.
+/// Range of the mean rates that recorded loads usually have, in requests per second.
 const USUAL_RATE: std::ops::RangeInclusive<f64> = 0.1..=1e5;
-/// Minimum rate, in requests per second, at which decimal times are accepted as seconds.
+/// Lowest rate, in requests per second, at which decimal times may be seconds.
 const SECONDS_RATE_MIN: f64 = 1.0;
-/// If the clock is coarse and the mean gap is below this many units, the units are taken as milliseconds.
+/// If the clock is coarse, times are taken as milliseconds if the mean gap is below this many units.
 const COARSE_GAP_MAX: f64 = 100.0;
-/// Largest number of requests that a host sends per second.
+/// Largest plausible rate of a host, in requests per second.
 const RATE_MAX: f64 = 1e7;
 /// Largest capacity of a drive: 256 TiB.
 const DRIVE_MAX_BYTES: u128 = 1 << 48;
 /// Largest usual mean size of requests: 1 MiB.
 const USUAL_MEAN_BYTES: u128 = 1 << 20;
 const SECTOR_BYTES: u64 = 512;
-/// Number of distinct objects needed to judge the remainders of object numbers modulo [`PAGE_SECTORS`].
+/// Smallest number of distinct addresses from which it is judged whether they are object numbers, by their remainders
+/// modulo [`PAGE_SECTORS`].
 const OBJECTS_MIN: usize = 64;
 /// Sectors in a page of 4 KiB. Most requests to a device begin at the start of such a page.
 const PAGE_SECTORS: u64 = 8;
@@ -39,13 +40,12 @@ pub(crate) struct Sample {
     requests: usize,
     /// Mean gap between requests, in units of the time column; at least one tick.
     gap: f64,
-    /// Whether at least a tenth of the gaps are one unit or less. The clock is then coarse.
+    /// Whether the clock is coarse: at least a tenth of the gaps are one unit or less.
     coarse: bool,
-    /// Whether all times are multiples of 100. The clock that measured the times then has a larger unit than the
-    /// column.
+    /// Whether all times are multiples of 100. This suggests a clock whose unit is larger than that of the column.
     hundreds: bool,
-    /// Whether all times have at most nine decimals and some have more than six. This suggests seconds, printed from a
-    /// clock in nanoseconds.
+    /// Whether all times have at most nine decimals, and some have more than six. This suggests seconds that were
+    /// printed from a clock in nanoseconds.
     nine_decimals: bool,
     /// Whether the times of the requests differ.
     timed: bool,
@@ -65,15 +65,15 @@ pub(crate) struct Judged {
     pub doubts: Vec<String>,
 }
 
-/// Reads the first requests with `decoder`, whose unit of time must be `TICKS` and whose unit of addresses must be one
-/// byte. Returns `None` if there are too few requests.
+/// Reads the first requests of a trace. `decoder` must have `TICKS` as the unit of time and one byte as the unit of
+/// addresses. Returns `None` if there are too few requests.
 pub(crate) fn sample(
     mut head: Source,
     mut decoder: Box<dyn Decoder>,
     opts: &TraceOptions,
 ) -> Option<Sample> {
     let mut collector = Collector::new(opts.volumes.clone(), Some(REQUESTS_MAX as u64));
-    // An unreadable line is reported later, by the reader of the whole file.
+    // An error is ignored here: the reader of the whole file reports unreadable lines later.
     let _ = decoder.decode(&mut head, &mut collector, REQUESTS_MAX);
     let records: Vec<Record> = collector
         .pending
@@ -109,9 +109,8 @@ pub(crate) fn sample(
     })
 }
 
-/// Whether addresses are numbers of objects rather than sectors. To decide this, they are read as sectors. They are
-/// numbers of objects if most objects then overlap the next one, or if objects begin at any sector of a page. Requests
-/// to a device have neither property.
+/// Whether addresses are object numbers rather than sectors. They are if, taken as sectors, most objects overlap the
+/// next one, or objects begin at any sector of a page. Requests to a device have neither property.
 fn are_objects(records: &[Record]) -> bool {
     let mut distinct: Vec<(u64, u64)> = records.iter().map(|r| (r.offset, r.bytes)).collect();
     distinct.sort_unstable();
@@ -134,8 +133,8 @@ impl Sample {
         1e12 / (self.gap * unit.ps() as f64)
     }
 
-    /// Returns the most plausible unit of time for a format, whether it is doubtful, and another plausible unit, if
-    /// any.
+    /// Returns the most plausible unit of time for a format, whether this unit is doubtful, and another plausible unit,
+    /// if there is one.
     fn time_unit(&self, reader: &Reader) -> (TimeUnit, bool, Option<TimeUnit>) {
         use TimeUnit::{Microseconds, Milliseconds, Nanoseconds, Seconds};
         let usual = |unit: &TimeUnit| USUAL_RATE.contains(&self.rate(*unit));
@@ -189,7 +188,7 @@ impl Sample {
         }
     }
 
-    /// For a layout that specifies sectors, returns the most plausible address unit and whether it is doubtful.
+    /// Returns the most plausible address unit for a layout that specifies sectors, and whether this unit is doubtful.
     fn address_unit(&self) -> (AddressUnit, bool) {
         let sector = u128::from(SECTOR_BYTES);
         let beyond = u128::from(self.extent) * sector > DRIVE_MAX_BYTES;
@@ -202,8 +201,8 @@ impl Sample {
 }
 
 impl Sample {
-    /// Returns the address unit of a trace whose addresses are numbers of objects: sectors, or the size of the largest
-    /// object.
+    /// Returns the address unit of a trace whose addresses may be object numbers. The unit is the sector or, for
+    /// detected formats with object numbers, the size of the largest object, rounded up to a power of two.
     fn object_unit(&self, guessed: bool, doubts: &mut Vec<String>) -> AddressUnit {
         if !self.objects {
             return AddressUnit::SECTORS;
@@ -222,8 +221,8 @@ impl Sample {
     }
 }
 
-/// Chooses the units. A unit given in the options is kept. If the format was given by name, its unit is kept as well,
-/// but a doubt is reported.
+/// Chooses the units. A unit given in the options is kept. If the user gave the format by name, the usual unit of the
+/// format is kept; if it is implausible, a warning is added.
 pub(crate) fn judge(sample: &Sample, reader: &Reader, opts: &TraceOptions) -> Judged {
     let guessed = opts.format.is_none();
     let mut doubts = Vec::new();

@@ -1,4 +1,4 @@
-//! Converts UTF-16 text with a byte order mark, as programs on Windows write it, to UTF-8.
+//! Converts UTF-16 text with a byte order mark to UTF-8. Programs on Windows write such text.
 
 use std::io::{self, Read};
 
@@ -6,8 +6,8 @@ use std::io::{self, Read};
 pub(crate) const LOOKED_AT_BYTES: usize = 18;
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// Returns the byte order of a text from its first bytes: `Some(true)` if the high byte is first. Returns `None` if the
-/// text is not UTF-16 or its first characters are not ASCII.
+/// Returns the byte order of a UTF-16 text from its first bytes: `Some(true)` if the high byte is first. Returns `None`
+/// if the text is not UTF-16, or if its first characters are not ASCII.
 pub(crate) fn big_endian(head: &[u8]) -> Option<bool> {
     let (big, rest) = match head {
         [0xff, 0xfe, rest @ ..] => (false, rest),
@@ -29,7 +29,7 @@ fn unit(big: bool, pair: [u8; 2]) -> u16 {
     }
 }
 
-/// Reads UTF-16 as UTF-8. Incomplete surrogate pairs become the replacement character.
+/// A reader that converts UTF-16 to UTF-8. Incomplete surrogate pairs become the replacement character.
 pub(crate) struct Utf16<R> {
     inner: R,
     big: bool,
@@ -62,7 +62,7 @@ impl<R: Read> Utf16<R> {
             .chunks_exact(2)
             .map(|p| unit(self.big, [p[0], p[1]]));
         let mut units: Vec<u16> = pairs.collect();
-        // A character of two UTF-16 units may be split between two reads.
+        // If a character consists of two UTF-16 units, a read may end between them.
         let cut = matches!(units.last(), Some(0xd800..=0xdbff)) && !ended;
         if cut {
             units.pop();

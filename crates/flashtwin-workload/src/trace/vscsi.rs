@@ -1,6 +1,6 @@
 //! VMware vSCSI binary traces (CloudPhysics): little-endian records of 32 bytes (version 1) or 40 bytes (version 2).
-//! Times are in microseconds, addresses in sectors of 512 bytes, lengths in bytes. The SCSI command determines
-//! whether a request is a read or a write.
+//! Times are in microseconds, addresses in sectors of 512 bytes, lengths in bytes. The SCSI command determines whether
+//! a request is a read or a write.
 
 use flashtwin::{Op, PlacementId};
 
@@ -67,14 +67,14 @@ impl Version {
         }
     }
 
-    /// Whether the record has this version's number and a plausible SCSI command.
+    /// Whether the record contains the number of this version and a plausible SCSI command.
     fn fits(self, record: &[u8]) -> bool {
         let cmd_at = if self == Version::One { 12 } else { 0 };
         record[self.ver_at() + 1] == self.number() && record[cmd_at + 1] == 0
     }
 }
 
-/// Returns the version of the first records; `None` if the bytes do not look like a vSCSI trace.
+/// Returns the version of a trace, from its first records. `None` if the bytes are no vSCSI trace.
 fn version_of(data: &[u8]) -> Option<Version> {
     const LOOKED_AT: usize = 16;
     [Version::Two, Version::One].into_iter().find(|v| {
@@ -83,8 +83,8 @@ fn version_of(data: &[u8]) -> Option<Version> {
     })
 }
 
-/// Returns the operation for a SCSI command; `None` for commands that are skipped, such as inquiries. UNMAP is skipped,
-/// too, because the trace does not contain its ranges.
+/// Returns the operation for a SCSI command. Returns `None` for commands that are skipped, such as inquiries. UNMAP is
+/// also skipped, because the trace does not contain its ranges.
 fn op_of(command: u8) -> Option<Op> {
     match command {
         0x08 | 0x28 | 0xa8 | 0x88 => Some(Op::Read),

@@ -1,5 +1,5 @@
 //! Operations in tables of text. They are words (`R`, `write`, the letters of Linux block tracing), or codes whose
-//! meaning the options give (`write=2a|8a:trim=42`).
+//! meaning is given in the options (`write=2a|8a:trim=42`).
 
 use flashtwin::Op;
 
@@ -9,7 +9,7 @@ use crate::error::{quote, ErrorKind, WorkloadError};
 /// An operation with its flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Action {
-    /// The operation; `None` if the line is a command without data and thus no request.
+    /// The operation. `None` if the line is a command without data, which is no request.
     pub op: Option<Op>,
     pub fua: bool,
     /// Whether a flush precedes the request.
@@ -26,7 +26,7 @@ impl Action {
     }
 }
 
-/// Meaning of the letters of an RWBS column. Commands that move no data (N, zone commands) have no operation.
+/// Meaning of the letters in an RWBS column. Commands that move no data (N, zone commands) have no operation.
 pub(crate) struct Rwbs {
     pub preflush: bool,
     pub op: Option<Op>,
@@ -35,8 +35,9 @@ pub(crate) struct Rwbs {
     pub known: bool,
 }
 
-/// Parses an RWBS column. The kernel writes these letters in this order: F (preflush), one letter for the operation
-/// (with E after D for a secure erase), F (FUA), and A, S and M for read-ahead, synchronous and metadata.
+/// Parses an RWBS column of Linux block tracing. The kernel writes the letters in this order: F for a preflush, one
+/// letter for the operation (E follows D for a secure erase), F for FUA, then A (read-ahead), S (synchronous) and M
+/// (metadata).
 pub(crate) fn rwbs(text: &[u8]) -> Rwbs {
     let (preflush, rest) = match text {
         [b'F', rest @ ..] => (true, rest),
@@ -48,7 +49,7 @@ pub(crate) fn rwbs(text: &[u8]) -> Rwbs {
         [b'D', b'E', rest @ ..] | [b'D', rest @ ..] => (Some(Op::Trim), rest),
         rest => (None, rest),
     };
-    // Without an operation, the letter is N, or the F of a flush.
+    // If there is no operation, this letter is N, or the F of a flush.
     let moves_nothing = op.is_none() && matches!(rest, [b'N' | b'F', ..]);
     let rest = if moves_nothing { &rest[1..] } else { rest };
     let (fua, modifiers) = match rest {
@@ -80,7 +81,7 @@ pub(crate) fn letters(text: &[u8]) -> Option<Action> {
     })
 }
 
-/// Parses a word for an operation, in upper or lower case.
+/// Parses a word that denotes an operation, in upper or lower case.
 pub(crate) fn word(text: &[u8]) -> Option<Action> {
     let lower = text.to_ascii_lowercase();
     let op = match lower.as_slice() {
@@ -95,14 +96,14 @@ pub(crate) fn word(text: &[u8]) -> Option<Action> {
     Some(Action::of(op))
 }
 
-/// Whether `rest` may follow a word for an operation, as in `READ_10`, `read(16)` and `WR_IN`.
+/// Whether a word for an operation may end before `rest`, as in `READ_10`, `read(16)` and `WR_IN`.
 fn is_end(rest: &[u8]) -> bool {
     rest.first().is_none_or(|b| !b.is_ascii_alphabetic())
 }
 
-/// Largest number of distinct texts of the column that are listed.
+/// Largest number of distinct texts of the operation column that are remembered.
 const MET_MAX: usize = 64;
-/// Largest number of the column's texts that one message lists.
+/// Largest number of texts of the operation column that one message shows.
 const SHOWN_MAX: usize = 8;
 
 /// A text that occurs in the column.
@@ -114,14 +115,14 @@ struct Met {
     requests: u64,
 }
 
-/// Operations of a column whose codes the options define.
+/// Operations of a column with codes. The options define the meaning of the codes.
 pub(crate) struct Codes {
-    /// Codes with their operations; `None` for lines that are skipped.
+    /// Each named code with its operation. `None` if lines with the code are skipped.
     named: Vec<(Box<[u8]>, Option<Op>)>,
-    /// Operation of all codes that are not named. Set only if all named codes are reads, or all are writes.
+    /// Operation of all codes that the options do not name. Set only if all named codes are reads, or all are writes.
     other: Option<Op>,
     met: Vec<Met>,
-    /// Number of requests whose codes did not fit into `met`.
+    /// Number of requests with codes that did not fit into `met`.
     unlisted: u64,
 }
 
@@ -185,7 +186,7 @@ impl Codes {
         })
     }
 
-    /// Returns the operation for a text; `None` if it has none.
+    /// Returns the operation that a text of the column denotes; `None` if it denotes no operation.
     pub fn action(&mut self, text: &[u8]) -> Option<Action> {
         if let Some(met) = self.met.iter_mut().find(|met| *met.text == *text) {
             met.requests += 1;
@@ -223,8 +224,8 @@ impl Codes {
             && (self.other.is_some() || self.code_of(text).is_some() || word(text).is_some())
     }
 
-    /// Returns the code that matches a text. A code with the same text has priority, then one with the same number,
-    /// then one with the same text in another case.
+    /// Returns the index of the code that matches a text. Codes with the same text have priority, then codes with the
+    /// same number, then codes with the same text in another case.
     fn code_of(&self, text: &[u8]) -> Option<usize> {
         let find =
             |same: &dyn Fn(&[u8]) -> bool| self.named.iter().position(|(code, _)| same(code));

@@ -1,4 +1,4 @@
-//! Simulates members ahead of the array, each independently of the others, so that a driver can use several threads.
+//! Simulates each member of an array by itself, ahead of the array, so that a driver can use one thread per member.
 //!
 //! In some arrays, no member affects which requests another member receives, or when. Such an array has striping
 //! without redundancy, no coordinator, and a front end that takes no time and has no buffer. The requests to all
@@ -11,8 +11,9 @@
 //!          `--------> member 1: pieces --task 2--> results --+--> the array, request by request
 //! ```
 //!
-//! Results are identical to the last bit: in such arrays, the members' events at one instant are processed in the
-//! order of members, whichever was scheduled first (D-113).
+//! Results are identical to the last bit with and without this module. To make this possible, simultaneous events of
+//! different members are processed in the order of the members in such arrays, not in the order in which they were
+//! scheduled (D-113).
 
 use super::executor::{Executor, Task};
 use super::io::Io;
@@ -23,9 +24,9 @@ use crate::request::{Op, Request};
 use crate::units::{narrow, Lpn, Time};
 
 impl Array {
-    /// Simulates the members' parts of `requests` ahead, each member as a task of `executor`. The caller must later
-    /// submit each request exactly at its `arrival`, before it advances the device beyond the last arrival. `last`
-    /// states that no other request follows until all of `requests` have completed.
+    /// Simulates each member ahead of the array with its parts of `requests`, as one task of `executor` per member. The
+    /// caller must later submit each request exactly at its `arrival`, before it advances the device beyond the last
+    /// arrival. If `last` is true, no other request follows until all of `requests` have completed.
     ///
     /// Does nothing and returns false if members depend on each other or are missing, if a request does not consist of
     /// whole pages, if the array is logged, or if other operations are in flight. Before other requests are submitted,
@@ -43,8 +44,8 @@ impl Array {
         self.backend.ahead_ends = last;
         let io = &mut self.backend.io;
         io.members.iter_mut().for_each(Member::begin_ahead);
-        // The array joins consecutive pages to one request here, because the simulation ahead joined them to one
-        // piece.
+        // The simulation ahead joins consecutive pages of a member to one piece. The array must therefore join them to
+        // one request, too.
         io.sends_single_pages = false;
         io.choose_features();
         for (number, request) in (0..).zip(requests) {
@@ -68,7 +69,8 @@ impl Array {
         true
     }
 
-    /// Ends the simulation ahead, because requests follow that the members have not received in advance.
+    /// Ends the simulation ahead: from now on, members advance together with the array. Must be called before requests
+    /// are submitted that were not passed to [`Array::run_ahead`].
     pub fn resume_serial(&mut self) {
         let (raid, mut clock) = self.raid_now();
         for member in raid.io.members.iter_mut() {
@@ -81,8 +83,9 @@ impl Array {
 }
 
 impl Raid {
-    /// Whether members are independent and complete, the array is not logged, and no operation is in flight that was
-    /// not simulated ahead. `at_rest` returns whether the front end has no operation in flight.
+    /// Whether the members can be simulated ahead of the array: they are independent and complete, the array is not
+    /// logged, and every operation in flight (if there is one) was simulated ahead. `at_rest` returns whether the front
+    /// end has no operation in flight.
     fn may_run_ahead(&self, at_rest: impl FnOnce() -> bool) -> bool {
         let io = &self.io;
         self.independent

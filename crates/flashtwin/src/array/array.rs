@@ -118,8 +118,8 @@ impl Array {
         io.choose_features();
     }
 
-    /// Starts the log of an array that runs the plain copy of its code, without switching to the general copy. Tests
-    /// use it to check the plain copy. Exists only in builds with debug assertions.
+    /// Permits the plain copy of the array's code while the array is logged. (Otherwise a logged array runs the general
+    /// copy.) Tests use this to check the plain copy. Exists only in builds with debug assertions.
     #[doc(hidden)]
     pub fn log_plain_path(&mut self) {
         let io = &mut self.backend.io;
@@ -127,7 +127,7 @@ impl Array {
         io.choose_features();
     }
 
-    /// Returns the log since the last call.
+    /// Returns the events logged since the last call.
     pub fn take_log(&mut self) -> Vec<ArrayEvent> {
         self.backend.io.record.log.take()
     }
@@ -141,7 +141,8 @@ impl Array {
         }
     }
 
-    /// Calls `take` for each member with its number and its logs of flash and buffer since the last call.
+    /// Calls `take` for each member with the member's number and the events of its flash and buffer that were logged
+    /// since the last call.
     pub fn take_member_logs(
         &mut self,
         mut take: impl FnMut(usize, Vec<FlashEvent>, Vec<BufferEvent>),
@@ -160,9 +161,9 @@ impl Array {
         io.choose_features();
     }
 
-    /// Returns the intervals in which members collected since the last call or [`crate::Device::reset_metrics`], in
-    /// the order of their ends. An interval that is still open is split at this instant. Its second part belongs to
-    /// the next call.
+    /// Returns the intervals in which members collected since the last call or [`crate::Device::reset_metrics`], in the
+    /// order of their ends. An interval that has not ended is split at this instant. The next call returns its second
+    /// part.
     pub fn take_gc_intervals(&mut self) -> Vec<GcInterval> {
         let now = self.now();
         let timeline = self.backend.io.watch.timeline.as_mut();

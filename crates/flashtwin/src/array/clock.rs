@@ -1,4 +1,4 @@
-//! The current instant, and alarms: each is a pending instant in the array's event queue.
+//! The array's clock: the current instant, and alarms that the array sets in its event queue.
 
 use crate::events::EventQueue;
 use crate::units::Time;
@@ -10,7 +10,7 @@ pub(crate) struct Clock<'a> {
     pub events: &'a mut EventQueue,
 }
 
-/// An alarm: the pending instant of one resource of the event queue.
+/// An alarm: an event of one resource in the event queue. The alarm is pending from its setting to its instant.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Alarm {
     resource: usize,
@@ -25,7 +25,7 @@ impl Alarm {
         }
     }
 
-    /// Sets the alarm to `at` if it is pending for a later instant or not at all. Otherwise does nothing.
+    /// Sets the alarm to `at`, unless it is already pending for this instant or an earlier one.
     #[inline]
     pub fn set(&mut self, at: Time, clock: &mut Clock) {
         if at >= self.at {

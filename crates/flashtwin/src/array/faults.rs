@@ -29,8 +29,9 @@ impl Array {
         Ok(())
     }
 
-    /// Makes a member fail even if the array then loses data ([`MemberError::Needed`]). In this case, all requests in
-    /// flight and all later requests complete with [`crate::Status::Failed`] (D-107).
+    /// Makes a member fail even if the array loses data without it. ([`Array::fail_member`] refuses this with
+    /// [`MemberError::Needed`].) After a loss of data, all requests in flight and all later requests complete with
+    /// [`crate::Status::Failed`] (D-107).
     ///
     /// # Errors
     /// Fails if there is no such member, it has failed before, or the array has lost data.
@@ -73,7 +74,7 @@ impl Array {
     /// are affected, too. A new member that replaces this one is not slow.
     ///
     /// # Errors
-    /// Fails if there is no such member, or it has failed.
+    /// Fails if there is no such member, it has failed, or the array has lost data.
     pub fn slow_member(&mut self, member: usize, times_milli: u32) -> Result<(), MemberError> {
         self.backend.may_use(member)?;
         let member = &mut self.backend.io.members[member];
@@ -82,12 +83,13 @@ impl Array {
         Ok(())
     }
 
-    /// Orders one member, or all present members, to collect, as [`crate::Ssd::collect`] does. If one of these
+    /// Orders one member, or all present members, to collect, in the way of [`crate::Ssd::collect`]. If one of these
     /// members cannot execute the order, none receives it. Returns the number of dies that collect. The coordinator
-    /// is not notified; it only observes that the members are in GC (D-143).
+    /// receives no notice of the order. It only observes that the members are in GC (D-143).
     ///
     /// # Errors
-    /// Fails if there is no such member or die, or if a member cannot collect a single block.
+    /// Fails if there is no such member or die, if the member or die has failed, if the array has lost data, or if the
+    /// translation layer of a member accepts no orders to collect.
     pub fn collect(
         &mut self,
         member: Option<usize>,
@@ -120,8 +122,8 @@ impl Array {
         Ok(ordered)
     }
 
-    /// Returns the phases since the last [`crate::Device::reset_metrics`]. There is at least one phase; the last
-    /// phase has not ended.
+    /// Returns the phases since the last [`crate::Device::reset_metrics`]. A new phase begins when a member fails, is
+    /// replaced, or has been rebuilt. There is at least one phase, because the last one is the current one.
     pub fn phases(&self) -> &[Phase] {
         &self.backend.io.record.history.phases
     }
@@ -191,9 +193,9 @@ impl Raid {
     }
 
     /// Continues, with the other members, the operations that were in flight on the failed member. Operations of the
-    /// host are first, in the order in which they were sent. Jobs follow, by number. If jobs also followed the order of
-    /// sending, the result would depend on the log: only in an array that is logged does a single page of a job have a
-    /// request record, and so a position in that order.
+    /// host are continued first, in the order in which they were sent. Jobs follow, in the order of their numbers. Jobs
+    /// cannot follow the order of sending, because the results would then depend on the log: a single page of a job has
+    /// a position in this order only if the array is logged.
     fn replan(&mut self, member: usize, clock: &mut Clock) {
         self.io.watch.coordinator.set_ordered(member, false);
         self.io.look_at(member, clock);

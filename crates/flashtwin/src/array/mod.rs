@@ -1,5 +1,5 @@
-//! An array: several SSDs (members) behind one front end. To its driver an array is a device, like an SSD. The memory
-//! of the array's controller uses the same buffer policies as an SSD.
+//! An array: several SSDs (members) behind one front end. A driver uses an array like an SSD: both are devices. The
+//! buffer in the array's controller has the same policies as the buffer of an SSD.
 //!
 //! A file calls only files below it:
 //!

@@ -1,5 +1,5 @@
-//! Saves and loads an array. The state has three parts: the set of members that are present, the state of each of
-//! these members preceded by its length, and the volume of a SWAN array.
+//! Saves and loads an array. The saved state has three parts: the set of present members; the state of each present
+//! member, preceded by the length of this state; and, for a SWAN array, the volume.
 
 use std::io::{self, Read, Write};
 
@@ -19,9 +19,10 @@ impl Array {
         );
     }
 
-    /// Writes the state of all members; failed members are marked. The array must be idle. Its buffer must be empty,
-    /// or its data must have been written back. For an array that has lost data, only the set of members is written.
-    /// [`Array::load_state`] rejects this state.
+    /// Writes the state of the array: which members have failed, and the states of all others. The array must be idle,
+    /// and no member may be under rebuild. The array's buffer must be empty, or its data must have been written back.
+    /// For an array that has lost data, only the set of members is written, and [`Array::load_state`] rejects this
+    /// state.
     ///
     /// # Errors
     /// Fails if `out` does.
@@ -30,8 +31,8 @@ impl Array {
         for member in self.backend.io.members.iter() {
             out.write_all(&[u8::from(member.state == State::There)])?;
         }
-        // Of an array that lost data, no member is saved: the members stopped with operations in flight, so no array
-        // could continue from their states.
+        // If the array has lost data, its members stopped with operations in flight. No array could continue from their
+        // states, so these are not saved.
         if self.backend.io.members.lost {
             return Ok(());
         }
@@ -69,8 +70,8 @@ impl Array {
             let message = format!("member {member} is missing, and data with it");
             return Err(StateError::Inconsistent(message));
         }
-        // New members are loaded in place: the tables of a second set of members would nearly double the memory of a
-        // run.
+        // Members that were never used are overwritten in place. The tables of a second set of members would nearly
+        // double the memory that a run needs.
         let in_place = raid.io.members.iter().all(Member::is_new);
         let mut members = match in_place {
             true => raid.io.members.take(),
@@ -97,7 +98,8 @@ impl Array {
     }
 }
 
-/// Reads the states of the present members (`there`) into new ones, and the volume of a SWAN array.
+/// Reads the saved states of the present members into the new members `members`. `there` has a 1 for each present
+/// member. Returns the volume if the array is a SWAN array.
 fn read_members(
     spec: &ArraySpec,
     members: &mut [Member],
@@ -133,8 +135,8 @@ mod tests {
     use crate::spec::builtin_array;
     use crate::{Array, ArraySpec};
 
-    /// A command cannot make a die of an array's member fail, but a state that is read from a file can have a dead
-    /// die.
+    /// No command makes a die of an array's member fail. A state that is read from a file can nevertheless have a dead
+    /// die; it is refused.
     #[test]
     fn a_member_with_a_dead_die_is_refused() {
         let set = [

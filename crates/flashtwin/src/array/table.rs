@@ -31,7 +31,7 @@ impl<T> Table<T> {
         id
     }
 
-    /// Removes an item; its number will be reused.
+    /// Frees the number of an item for reuse. The old item stays readable until then.
     #[inline(always)]
     pub fn remove(&mut self, id: u32) {
         self.free.push(id);
@@ -42,7 +42,7 @@ impl<T> Table<T> {
         self.items.get(id as usize)
     }
 
-    /// Returns all items with their numbers, including removed ones.
+    /// Returns all items with their numbers, including removed items whose numbers are not reused yet.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
         (0..).zip(self.items.iter_mut())
     }

@@ -1,7 +1,7 @@
 //! Initial states of an array, reached in no simulated time.
 //!
-//! The members are independent of each other here, and each is filled by itself. In a SWAN array, the members'
-//! operations follow from the rules of the volume, as in a timed run, but are executed immediately.
+//! Each member is filled by itself, independently of the others. A SWAN array is an exception: its volume is filled,
+//! and determines the members' operations by the same rules as in a timed run.
 
 use super::executor::{Executor, Sequential, Task};
 use super::member::Member;
@@ -16,7 +16,7 @@ use crate::watch::{Unwatched, Watch};
 /// Step between the seeds of the members.
 const SEED_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// An array whose members `executor` brings into their initial states.
+/// The filling of an array: its functions bring the members into an initial state. `executor` runs one task per member.
 pub struct Filling<'a> {
     array: &'a mut Array,
     executor: &'a dyn Executor,
@@ -33,15 +33,15 @@ impl Array {
         }
     }
 
-    /// Writes `pages` uniformly random pages in total, equally many to each member, in no simulated time. Returns
-    /// false if a member wore out. In a SWAN array, the pages are written to the volume: `pages` times the volume's
-    /// share of the exported pages of all members.
+    /// Writes `pages` uniformly random pages in total, equally many to each member, in no simulated time. In a SWAN
+    /// array, the pages are written to the volume. Because the volume exports fewer pages than its members together,
+    /// proportionally fewer are written. Returns false if a member wore out.
     pub fn write_random(&mut self, rng: &mut Rng, pages: u64) -> bool {
         self.filling(&Sequential).write_random(rng, pages)
     }
 
-    /// Opens the blocks that the members' buffer policies fill separately, such as blocks of hot pages. Returns false
-    /// if a member wore out.
+    /// Opens, on each member, the blocks into which its buffer policy writes some pages separately, such as blocks for
+    /// hot pages. Returns false if a member wore out.
     pub fn open_policy_blocks(&mut self, seed: u64) -> bool {
         self.filling(&Sequential).open_policy_blocks(seed)
     }
@@ -57,7 +57,7 @@ impl Array {
         self.filling(&Sequential).fill_steady(seed);
     }
 
-    /// Resets all erase counts, because preconditioned drives count as new.
+    /// Resets the erase counts of all members, because preconditioned drives count as new.
     pub fn reset_wear(&mut self) {
         for member in self.backend.io.members.iter_mut() {
             member.drive.ssd.reset_wear();
@@ -93,7 +93,7 @@ impl<'a> Filling<'a> {
         self.prepare(|at, ssd| ssd.open_policy_blocks(seed_of(seed, at)))
     }
 
-    /// See [`Array::fill_sequential`]; returns false if it was stopped.
+    /// Fills the array as [`Array::fill_sequential`] does. Returns false if `watch` stopped the filling.
     pub fn fill_sequential(self) -> bool {
         if self.array.backend.swan.is_some() {
             return self.array.backend.fill_volume(self.watch);
@@ -108,7 +108,7 @@ impl<'a> Filling<'a> {
         })
     }
 
-    /// See [`Array::fill_steady`]; returns false if it was stopped.
+    /// Fills the array as [`Array::fill_steady`] does. Returns false if `watch` stopped the filling.
     pub fn fill_steady(self, seed: u64) -> bool {
         if self.array.backend.swan.is_some() {
             return self.array.backend.wear_in(seed, self.watch);
@@ -133,7 +133,7 @@ impl<'a> Filling<'a> {
     }
 }
 
-/// Returns the seed of a member.
+/// Returns the random seed of a member, which differs from member to member.
 fn seed_of(seed: u64, member: usize) -> u64 {
     seed.wrapping_add((member as u64).wrapping_mul(SEED_STEP))
 }
@@ -176,8 +176,8 @@ mod tests {
     use crate::units::Lpn;
     use crate::{Array, ArraySpec};
 
-    /// Checks that members have exactly the contents of the volume: the written part of each segment, and nothing
-    /// else.
+    /// Checks that the members hold exactly what is written in the volume: the written part of each segment, and
+    /// nothing else.
     fn check(array: &Array) {
         let raid = &array.backend;
         let volume = &raid.swan.as_ref().unwrap().volume;

@@ -12,14 +12,14 @@ const B2: usize = 1;
 #[derive(Clone, Debug)]
 pub(crate) struct Balance {
     c: usize,
-    /// Target size of T1, a real number as in the paper; IEEE arithmetic is the same on every machine.
+    /// Target size of T1. As in the paper, it is a real number. IEEE arithmetic gives the same value on every machine.
     p: f64,
     ghosts: Ghosts<2>,
     incoming: Incoming<Option<usize>>,
 }
 
 impl Balance {
-    /// Creates the state of a buffer of `c` pages in which nothing is remembered.
+    /// Creates the initial state for a buffer of `c` pages: both ghost lists are empty.
     pub fn new(c: u32) -> Balance {
         Balance {
             c: c as usize,
@@ -29,9 +29,9 @@ impl Balance {
         }
     }
 
-    /// Adapts p and the ghost lists to a miss. T1 has `t1` pages and T2 has `t2` pages at this time. The function
-    /// executes the cases II to IV of the algorithm except its step REPLACE, which evicts a page. Returns the ghost
-    /// list that remembered the page, if any.
+    /// Adapts p and the ghost lists to a miss, as cases II to IV of the published algorithm do. The step REPLACE of
+    /// these cases, which evicts a page, is not executed here. `t1` and `t2` are the current sizes of T1 and T2.
+    /// Returns the ghost list that remembered the page, if any.
     #[inline]
     pub fn arrives(&mut self, lpn: Lpn, t1: usize, t2: usize) -> Option<usize> {
         match self.incoming.known(lpn) {
@@ -40,7 +40,7 @@ impl Balance {
         }
     }
 
-    /// Does the work of `arrives` for a page that was not looked up yet.
+    /// Executes `arrives` for a page that has not been looked up in the ghost lists yet.
     fn look_up(&mut self, lpn: Lpn, t1: usize, t2: usize) -> Option<usize> {
         let (b1, b2) = (self.ghosts.len(B1), self.ghosts.len(B2));
         let from = self.ghosts.recall(lpn);
@@ -54,8 +54,8 @@ impl Balance {
         self.incoming.keep(lpn, from)
     }
 
-    /// Called when the missed page is inserted: adapts p and the ghost lists, unless `arrives` has already done so for
-    /// this page. Returns whether a ghost list remembered the page.
+    /// Must be called when the missed page is inserted. Adapts p and the ghost lists, unless `arrives` has already done
+    /// so for this page. Returns whether a ghost list remembered the page.
     #[inline]
     pub fn inserted(&mut self, lpn: Lpn, t1: usize, t2: usize) -> bool {
         let known = self.arrives(lpn, t1, t2).is_some();
@@ -63,15 +63,17 @@ impl Balance {
         known
     }
 
-    /// Whether the victim is a page of T1, which has `t1` pages. `from` is the ghost list that remembered the incoming
-    /// page.
+    /// Whether the victim is taken from T1 rather than T2. `t1` is the current size of T1, and `from` is the ghost list
+    /// that remembered the incoming page.
     #[inline]
     pub fn evicts_from_t1(&self, t1: usize, from: Option<usize>) -> bool {
         let size = t1 as f64;
         size > self.p || (size == self.p && from == Some(B2))
     }
 
-    /// Remembers a victim of T1 or T2. T1 had `t1` pages before the eviction.
+    /// Puts a victim of T1 or T2 on its ghost list, B1 or B2. There is one exception, as in the paper: if T1 alone
+    /// filled the buffer and no ghost list remembered the incoming page, the victim is not remembered. `t1` is the size
+    /// of T1 before the eviction.
     #[inline]
     pub fn remember(&mut self, lpn: Lpn, in_t2: bool, t1: usize, from: Option<usize>) {
         if from.is_some() || t1 < self.c {
@@ -80,7 +82,7 @@ impl Balance {
         }
     }
 
-    /// Formats the state that follows the pages of T1 and T2.
+    /// Formats the ghost lists and p. In the text of a policy's state, they follow the pages of T1 and T2.
     pub fn text(&self) -> String {
         let (b1, b2) = (self.ghosts.text(B1), self.ghosts.text(B2));
         format!("B1[{b1}] B2[{b2}] p={}", self.p)

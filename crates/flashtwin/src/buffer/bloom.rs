@@ -58,8 +58,7 @@ parameters! {
 
 const HASHES: usize = 8;
 
-/// Number of distinct pages per 10 000 bits at which a filter with 8 hash functions gives 5 % false
-/// positives.
+/// Number of distinct pages per 10 000 bits of bitmap at which a filter with 8 hash functions has 5 % false positives.
 const PAGES_OF_10_000_BITS: u64 = 1455;
 
 /// A filter of m bits.
@@ -67,8 +66,8 @@ const PAGES_OF_10_000_BITS: u64 = 1455;
 struct Bloom {
     bits: u64,
     words: Vec<u64>,
-    /// Indices of the words that are not 0, so that a reset clears only these words. If there are more such words than
-    /// the list can hold, a reset clears the whole filter.
+    /// Indices of the words that are not 0. A reset clears only these words. If there are more such words than the list
+    /// can hold, a reset clears all words.
     used: Vec<usize>,
 }
 
@@ -85,7 +84,7 @@ impl Bloom {
     #[inline]
     fn positions(&self, lpn: Lpn) -> [u64; HASHES] {
         let mix = Rng::new(u64::from(lpn.0)).next_u64();
-        // Scales a hash to a bit index below m by multiplication, because division is slow.
+        // Scales a hash to a bit index below m. A multiplication is used because a division is slow.
         let scaled = |hash: u64| ((u128::from(hash) * u128::from(self.bits)) >> 64) as u64;
         let mut at = scaled(mix);
         let step = scaled(mix.rotate_left(32));
@@ -99,8 +98,8 @@ impl Bloom {
         })
     }
 
-    /// Whether all bits at `positions` are set. Reads all of them, even after one that is not set,
-    /// so that their cache misses overlap.
+    /// Whether all bits at `positions` are set. Reads every bit, even after a bit that is not set, so that the cache
+    /// misses overlap.
     #[inline]
     fn contains(&self, positions: &[u64; HASHES]) -> bool {
         let bit = |&p: &u64| self.words[(p / 64) as usize] >> (p % 64);
@@ -190,7 +189,7 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// Creates a filter whose bitmap has the size `filter_percent`, in percent of the buffer's size.
+    /// Creates a filter. The parameter `filter_percent` gives the size of its bitmap, in percent of the buffer's size.
     pub fn new(setup: &Setup) -> Filter {
         let parameters = FilterParameters::of(&setup.settings);
         let buffer_bits = u64::from(setup.capacity) * u64::from(setup.page_bytes) * 8;
@@ -227,20 +226,20 @@ impl Filter {
         is_in || self.older.as_ref().is_some_and(|older| older.has(lpn))
     }
 
-    /// Whether the filter has a page. A Bloom filter may also have pages that were never inserted.
+    /// Whether the filter contains a page. A Bloom filter may return true for a page that was never inserted.
     pub fn has(&self, lpn: Lpn) -> bool {
         self.younger.has(lpn) || self.older.as_ref().is_some_and(|older| older.has(lpn))
     }
 
-    /// Returns the number of the current period, which began at the last reset. The number is never 0. A policy stores
-    /// it for each page that is found hot.
+    /// Returns the number of the current period, which began at the last reset. The number is never 0. When a policy
+    /// finds a page hot, it stores this number with the page.
     #[inline]
     pub fn epoch(&self) -> u32 {
         self.epoch
     }
 
-    /// Whether a page that was found hot in the period `epoch` is still hot. An `epoch` of 0 means that the page was
-    /// not found hot.
+    /// Whether a page that was found hot in period `epoch` is still hot. `epoch` is 0 for a page that was never found
+    /// hot.
     #[inline]
     pub fn remembers(&self, epoch: u32) -> bool {
         epoch == self.epoch || epoch != 0 && self.older.is_some() && epoch + 1 == self.epoch
@@ -262,7 +261,7 @@ impl Filter {
 mod tests {
     use super::*;
 
-    /// Test vector DSP-2: a filter of 64 bits into which one page is inserted.
+    /// Test vector DSP-2 of the filter: a bitmap of 64 bits into which one page is inserted.
     #[test]
     fn one_item_in_64_bits() {
         for lpn in (0..1000).map(Lpn) {
@@ -276,8 +275,8 @@ mod tests {
         }
     }
 
-    /// A Bloom filter with 8 hash functions and m bits has (1 - e^(-8n/m))^8 false positives after n pages: 5 % at n
-    /// = 0.1455 m.
+    /// After n pages, a Bloom filter with 8 hash functions and m bits has a false-positive rate of (1 - e^(-8n/m))^8.
+    /// At n = 0.1455 m, this rate is 5 %.
     #[test]
     fn false_positives_are_as_computed() {
         for (bits, first) in [(1_000_000, 0), (8_388_608, 77), (1_638_400, 3_000_000_000)] {

@@ -1,6 +1,6 @@
 //! Descriptions of all buffer policies for the command line, Python and `docs/policies.md`.
 //!
-//! Each policy's file has its entry; the table in `policies/mod.rs` lists the files.
+//! The entry of each policy is in the policy's own file. The table in `policies/mod.rs` lists these files.
 
 use std::sync::LazyLock;
 
@@ -10,8 +10,8 @@ use super::registry::registered;
 pub(crate) use super::entry::GCAR;
 pub use super::entry::{Cost, Entry, Example, Family, FILTER};
 
-/// Returns all policies in the order of the documentation, that is by family. GCaR, the filter, is the first policy
-/// of the last family.
+/// Returns the entries of all policies in the order of the documentation: sorted by family. The filter GCaR is the
+/// first entry of its family, which is the last family.
 pub fn entries() -> impl Iterator<Item = &'static Entry> {
     static ENTRIES: LazyLock<Vec<&Entry>> = LazyLock::new(|| {
         let all = [gcar::ENTRIES]
@@ -25,8 +25,8 @@ pub fn entries() -> impl Iterator<Item = &'static Entry> {
     ENTRIES.iter().copied()
 }
 
-/// Returns the entry of the policy called `name`; for `gcar-X`, the entry of the filter and that of X. `None` if
-/// there is no such policy.
+/// Returns the entry of the policy called `name`. For `gcar-X`, returns the entry of the filter and that of X. Returns
+/// `None` if there is no such policy.
 pub fn find(name: &str) -> Option<(&'static Entry, Option<&'static Entry>)> {
     let called = |name: &str| entries().find(|entry| entry.name == name);
     match name.strip_prefix(GCAR) {

@@ -14,7 +14,7 @@ pub struct ChosenPolicy {
     pub gcar: bool,
     /// Name of the policy without the prefix `gcar-`.
     pub base: &'static str,
-    /// Values of the parameters; fractions of the buffer have been converted to pages.
+    /// Values of the parameters. Values given as fractions of the buffer have been converted to pages.
     pub settings: Settings,
 }
 
@@ -41,14 +41,14 @@ impl ChosenPolicy {
         })
     }
 
-    /// Names of the policies that need no base policy; each also exists as `gcar-NAME`.
+    /// Names of the policies that a device can use by themselves. Each of them can also be used as `gcar-NAME`.
     pub fn base_names() -> impl Iterator<Item = &'static str> {
         let alone = entries().filter(|entry| entry.stands_alone());
         alone.map(|entry| entry.name)
     }
 
-    /// Returns the policies that listings show: all policies that need no base policy, and GCaR over the base policies
-    /// of the GCaR paper. GCaR over any other base policy is valid as well, but not listed.
+    /// Returns the names that listings show: all policies that a device can use by themselves, and `gcar-NAME` for the
+    /// policies that the GCaR paper filters. `gcar-NAME` is also valid for other policies, but not listed.
     pub fn names() -> Vec<String> {
         let filtered = gcar::BASES_OF_THE_PAPER.iter();
         let base = Self::base_names().map(String::from);
@@ -67,13 +67,14 @@ impl ChosenPolicy {
         format!("{prefix}{}", self.base)
     }
 
-    /// Returns the catalogue entry of the policy; if GCaR filters it, the entry of the base policy.
+    /// Returns the catalogue entry of the policy. If GCaR filters the policy, this is the entry of the policy without
+    /// GCaR.
     pub(crate) fn entry(&self) -> &'static Entry {
         split(self.base).expect("it was chosen among the entries").1
     }
 
-    /// Parameters of the policy called `name`. For `gcar-X`, the parameters of X, of GCaR, and those that X has only
-    /// with GCaR.
+    /// Parameters of the policy called `name`. For `gcar-X`, these are the parameters of X, those of GCaR, and those
+    /// that X has only with GCaR.
     pub(crate) fn parameters(name: &str) -> impl Iterator<Item = &'static Parameter> {
         let found = split(name);
         let filter = entries().find(|entry| entry.name == FILTER && found.is_some_and(|f| f.0));
@@ -86,8 +87,8 @@ impl ChosenPolicy {
     }
 }
 
-/// Splits the name of a policy into whether it has the prefix `gcar-`, and the base policy. Returns `None` if no
-/// device can use a policy of this name.
+/// Splits the name of a policy. Returns whether it has the prefix `gcar-`, and the entry of the policy without the
+/// prefix. Returns `None` if no device can use a policy of this name.
 fn split(name: &str) -> Option<(bool, &'static Entry)> {
     let (entry, base) = find(name)?;
     let alone = base.unwrap_or(entry);
@@ -98,7 +99,7 @@ fn split(name: &str) -> Option<(bool, &'static Entry)> {
 pub(crate) type AnyPolicy = Gcar<Base>;
 
 impl AnyPolicy {
-    /// Creates the policy of `chosen` for a buffer of this `setup`.
+    /// Creates the policy that `chosen` specifies, for the buffer that `setup` describes.
     pub fn of(chosen: &ChosenPolicy, setup: &Setup) -> AnyPolicy {
         let Make::Base(make) = chosen.entry().make else {
             unreachable!("{}: only what stands alone can be chosen", chosen.name());

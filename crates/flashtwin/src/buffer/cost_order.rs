@@ -1,6 +1,7 @@
-//! The cost of evicting a page from each of several lists: the queue complete times of the chips, and the lists in the
-//! order of their costs. The order is a tournament of groups. If the cost of a list changes, its group is compared again
-//! only if the list was the cheapest one of the group, and only when the winner is asked for.
+//! Finds the list from which evicting a page costs least. There is one list of pages per chip, and its cost is the time
+//! at which the chip completes its queue. The lists are ordered in a tournament: the cheapest list of each group takes
+//! part in the next round. If the cost of a list changes, its group is compared again only if the list was the cheapest
+//! of the group. The comparison is postponed until the cheapest list is requested.
 
 use crate::chips::ChipChanges;
 use crate::units::{ChipId, Time};
@@ -11,15 +12,15 @@ const EMPTY: u128 = u128::MAX;
 /// Number of keys in a group.
 const GROUP: usize = 8;
 
-/// The order of the lists. A key consists of the cost, the rank among equal costs, and the number of the list, so no
-/// two lists have equal keys.
+/// The order of the lists by cost. The key of a list consists of its cost, its rank among lists of equal cost, and its
+/// number. No two lists have equal keys.
 #[derive(Clone, Debug)]
 pub(super) struct CostOrder {
-    /// The rounds of the tournament. The first round has the keys of the lists. Each further round has the least key of
-    /// each group of the round before. The last round has a single group.
+    /// The rounds of the tournament. The first round contains the key of each list. Each later round contains the least
+    /// key of each group of the previous round. The last round has a single group.
     rounds: Vec<Round>,
-    /// Number of the last list, which takes no part in the rounds. Numbers of chips are often powers of two, and one
-    /// list more than chips would need a further round.
+    /// Number of the last list, which takes no part in the rounds. The number of chips is often a power of two, so one
+    /// more list would need another round.
     last: usize,
     /// Key of the last list.
     last_key: u128,
@@ -28,8 +29,8 @@ pub(super) struct CostOrder {
 #[derive(Clone, Debug)]
 struct Round {
     groups: Vec<[u128; GROUP]>,
-    /// Groups whose least key must be found again, as bits. In the next round, such a group has a key that is not above
-    /// its present keys.
+    /// Groups whose least key must be determined again, as bits. Until then, the key that the next round has for such a
+    /// group may be less than the group's least key.
     changed: Vec<u64>,
 }
 
@@ -48,7 +49,7 @@ fn least_of(group: &[u128; GROUP]) -> u128 {
     group.iter().fold(EMPTY, |least, &key| least.min(key))
 }
 
-/// Sets a key of the first of `rounds`, and the least keys of groups for which it is the least one.
+/// Sets a key in the first of `rounds`. Also sets it in each later round in which it is the least key of its group.
 #[inline]
 fn enter(rounds: &mut [Round], mut at: usize, key: u128) {
     let mut rounds = rounds.iter_mut().peekable();
@@ -84,7 +85,7 @@ impl CostOrder {
         }
     }
 
-    /// Sets the cost of a list and its rank among lists of equal cost. `None` means that the list has no pages.
+    /// Sets the cost of a list and its rank among lists of equal cost. `None` is the cost of a list without pages.
     #[inline]
     pub fn set(&mut self, list: usize, cost: Option<(Time, u32)>) {
         let key = cost.map_or(EMPTY, |(time, rank)| {
@@ -96,7 +97,8 @@ impl CostOrder {
         }
     }
 
-    /// Returns the list of the least cost, and its rank; `None` if no list has pages.
+    /// Returns the number of the list with the least cost, and the rank of that list. Returns `None` if no list has
+    /// pages.
     #[inline]
     pub fn least(&mut self) -> Option<(usize, u32)> {
         for i in 1..self.rounds.len() {
@@ -109,7 +111,7 @@ impl CostOrder {
     }
 }
 
-/// Finds the least keys of the changed groups of a round, and enters them into the rounds after it.
+/// Determines the least key of each changed group of a round, and writes it into the later rounds.
 #[inline]
 fn play(round: &mut Round, next: &mut [Round]) {
     for (i, changed) in round.changed.iter_mut().enumerate() {
@@ -122,13 +124,13 @@ fn play(round: &mut Round, next: &mut [Round]) {
     }
 }
 
-/// The queue complete times of all chips, updated from the changes that the device records. There is one list for each
-/// chip, and a last one for pages without a chip, whose time is always zero.
+/// The times at which the chips complete their queues. They are updated from the changes that the device records. There
+/// is one list for each chip, and a last one for pages without a chip, whose time is always zero.
 #[derive(Clone, Debug)]
 pub(super) struct QueueTimes {
     times: Vec<Time>,
-    /// Number of changes recorded by the device ([`ChipChanges`]) that the times include; `None` before the first
-    /// update.
+    /// Number of the device's recorded changes ([`ChipChanges`]) that the times already include; `None` before the
+    /// first update.
     seen: Option<u64>,
 }
 
@@ -153,14 +155,14 @@ impl QueueTimes {
         self.times[list]
     }
 
-    /// Whether the time of each chip is the one that `time` returns.
+    /// Whether the stored time of each chip equals the time that `time` returns for it.
     pub fn are(&self, time: impl Fn(ChipId) -> Time) -> bool {
         let chips = &self.times[..self.lists() - 1];
         (0..).zip(chips).all(|(chip, &of)| of == time(ChipId(chip)))
     }
 
-    /// Computes the times of the chips that have changed since the last call. Calls `differs` for each list whose
-    /// time is now different.
+    /// Computes the times of the chips that have changed since the last call. Calls `differs` for each list whose time
+    /// has a new value.
     #[inline]
     pub fn follow(
         &mut self,

@@ -1,8 +1,8 @@
-//! Maps logical pages to cached pages: a hash table whose chains are linked lists. The links are in one array indexed
-//! by cached page. A link contains both the logical page and the cached page, so a lookup reads no other table.
+//! Maps logical pages to cached pages with a hash table. Its chains are linked lists whose links are in one array,
+//! indexed by cached page. A link contains both the logical page and the cached page, so a lookup reads no other table.
 //!
-//! An evicted page stays in the table until it is released, so a logical page may have several entries. A lookup
-//! returns the entry inserted last. When that entry is removed, a lookup returns the one inserted before it.
+//! An evicted page stays in the table until it is released. A logical page may therefore have several entries. A lookup
+//! returns the entry that was inserted last.
 
 use super::PageId;
 use crate::memory::{large_table, prefetch, room_for, TrustedTable};
@@ -29,8 +29,8 @@ impl Link {
     }
 }
 
-/// Minimum number of chains per page. With 2 chains per page, four lookups in ten would first find another page in
-/// their chain, and the processor would mispredict the branch.
+/// Minimum number of hash chains per cached page. With only 2 chains per page, four in ten lookups would first find
+/// another page in their chain, and the processor would mispredict the branch.
 const HEADS_A_PAGE: usize = 8;
 
 /// The table.
@@ -48,9 +48,9 @@ impl Directory {
     pub fn new(pages: usize) -> Directory {
         let size = (pages.max(2) * HEADS_A_PAGE).next_power_of_two();
         Directory {
-            // SAFETY: the only index is the result of `Directory::chain`, which is below the number of heads.
+            // SAFETY: the only index used is the result of `Directory::chain`, which is less than the number of heads.
             heads: unsafe { TrustedTable::new(large_table(END, size)) },
-            // SAFETY: the index is a page that was checked when it was inserted; links contain no other pages.
+            // SAFETY: each index is the number of a page that was checked at insertion. Links contain only such pages.
             next: unsafe { TrustedTable::new(room_for(pages)) },
             shift: 64 - size.trailing_zeros(),
         }
@@ -61,7 +61,7 @@ impl Directory {
         ((lpn.0 as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
     }
 
-    /// Prefetches the first data that a lookup of `lpn` reads.
+    /// Prefetches the head of the chain that a lookup of `lpn` reads first.
     #[inline(always)]
     pub fn prefetch(&self, lpn: Lpn) {
         prefetch(&self.heads, self.chain(lpn));
@@ -86,14 +86,14 @@ impl Directory {
         None
     }
 
-    /// Adds `page`, which is not in the table, as the cached page of `lpn`.
+    /// Adds `page` as the cached page of `lpn`. The page must not be in the table.
     #[inline(always)]
     pub fn insert(&mut self, lpn: Lpn, page: PageId) {
         self.next.reach(page.0 as usize, END);
         self.insert_again(lpn, page);
     }
 
-    /// Adds `page` as the cached page of `lpn`. The page must have been in the table before, so that its link exists.
+    /// Adds `page` as the cached page of `lpn`. The page must have been in the table earlier, so that it has a link.
     #[inline(always)]
     pub fn insert_again(&mut self, lpn: Lpn, page: PageId) {
         let chain = self.chain(lpn);
@@ -108,7 +108,7 @@ impl Directory {
         };
     }
 
-    /// Removes `page`, which is in the table as a cached page of `lpn`.
+    /// Removes `page`, which must be in the table as a cached page of `lpn`.
     #[inline(always)]
     pub fn remove(&mut self, lpn: Lpn, page: PageId) {
         assert!(
@@ -122,8 +122,8 @@ impl Directory {
             self.heads[chain] = after;
             return;
         }
-        // If the chain does not contain the page, the loop reaches `END`. The page number of `END` is no valid index,
-        // so the next step panics.
+        // If the chain does not contain the page, the loop reaches `END`. The page number of `END` is not a valid
+        // index, so the next access panics.
         let next = &mut *self.next;
         while next[at as usize].page != page.0 {
             at = next[at as usize].page;

@@ -1,11 +1,11 @@
-//! The description of a policy in its file, for the catalogue.
+//! The catalogue entry of a policy. Each policy's file contains its own entry.
 
 use super::registry::Base;
 use super::Setup;
 use crate::component::{source, Parameter, Provenance, Source};
 
-/// Families of policies, by the information that they use. The documentation lists them in this
-/// order.
+/// Families of policies. A family uses one kind of information to choose victims. The documentation lists the families
+/// in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {
     /// Policies that use the time of the last access to a page, and whether the page is clean.
@@ -27,7 +27,7 @@ impl Family {
         Family::General,
     ];
 
-    /// Returns the heading under which the documentation lists the policies.
+    /// Returns the heading of the family in the documentation.
     pub fn title(self) -> &'static str {
         match self {
             Family::Recency => "Recency and clean pages",
@@ -38,15 +38,15 @@ impl Family {
     }
 }
 
-/// Cost of an access, in list steps. The formulas use n for the number of cached pages, B for the number of cached
-/// blocks, N for the pages of a block, and K for the number of chips.
+/// Cost of an access, counted in steps through lists. In the formulas, n is the number of cached pages, B the number of
+/// cached blocks, N the number of pages of a block, and K the number of chips.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
     /// Cost of a hit.
     pub hit: &'static str,
-    /// Cost of a miss with its eviction, in the published algorithm.
+    /// Cost of a miss and its eviction in the published algorithm.
     pub published: &'static str,
-    /// Cost of a miss with its eviction, in this implementation.
+    /// Cost of a miss and its eviction in this implementation.
     pub here: &'static str,
 }
 
@@ -68,7 +68,7 @@ pub struct Example {
 /// Description of a policy.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// Name in device files; `gcar-NAME` is the filter over the policy NAME.
+    /// Name in device files. The entry `gcar-NAME` is the filter GCaR over any policy NAME.
     pub name: &'static str,
     /// Name in print.
     pub title: &'static str,
@@ -94,11 +94,11 @@ pub struct Entry {
     pub parameters: &'static [&'static [Parameter]],
     /// Parameters that the policy has only if GCaR filters it.
     pub filtered: &'static [Parameter],
-    /// Keys of the section `buffer` that have another default with this policy.
+    /// Keys of section `buffer` whose defaults differ with this policy, and their defaults.
     pub defaults: &'static [(&'static str, &'static str)],
     /// Whether the buffer's memory survives a power loss.
     pub non_volatile: bool,
-    /// Whether the policy writes frequently written pages to open blocks of their own.
+    /// Whether the policy directs frequently written pages to separate open blocks.
     pub separates: bool,
     /// Constructor.
     pub(crate) make: Make,
@@ -111,12 +111,12 @@ pub(crate) enum Make {
     Base(fn(&Setup) -> Base),
     /// A filter over another policy.
     Filter,
-    /// A policy that knows the future. Only hit ratios can be computed with it.
+    /// A policy that uses future accesses, so it can only compute hit ratios of known access strings.
     Offline,
 }
 
 impl Entry {
-    /// An entry with the values that most policies have.
+    /// An entry with default values. Each policy replaces the values that differ.
     pub(super) const PLAIN: Entry = Entry {
         name: "",
         title: "",
@@ -137,17 +137,19 @@ impl Entry {
         make: Make::Offline,
     };
 
-    /// Whether the policy knows the future: only hit ratios can be computed with it.
+    /// Whether the policy uses future accesses. Such a policy can only compute hit ratios of known access strings.
     pub fn is_offline(&self) -> bool {
         matches!(self.make, Make::Offline)
     }
 
-    /// Whether a device can use the policy by itself, not only as a filter over another policy.
+    /// Whether a device can use the entry by itself. A filter needs another policy, and an offline policy cannot run in
+    /// a device.
     pub(crate) fn stands_alone(&self) -> bool {
         matches!(self.make, Make::Base(_))
     }
 
-    /// Returns the name of the policy with which its example is stepped.
+    /// Returns the name of the policy that runs the example of this entry. The example of the filter runs with
+    /// `gcar-lru`.
     pub fn example_name(&self) -> &'static str {
         match self.make {
             Make::Filter => "gcar-lru",
@@ -162,7 +164,7 @@ pub const FILTER: &str = "gcar-NAME";
 /// Prefix of a policy filtered by GCaR.
 pub(crate) const GCAR: &str = "gcar-";
 
-/// Returns the example of a policy without parameters, on one chip.
+/// Returns an example that keeps all parameters at their defaults, on a device with one chip.
 pub(super) const fn example(capacity: u32, accesses: &'static str) -> Option<Example> {
     example_with(capacity, &[], 1, accesses)
 }
@@ -197,7 +199,7 @@ pub(super) const ECR: Source = source(
     2019,
 );
 pub(super) const PAGES: &str = "`7d` is page 7, dirty; `7c` clean; most recent first.";
-/// Describes the text form of the state of a policy that ranks blocks.
+/// Explains the notation of the state of a policy that ranks blocks.
 pub(super) const BLOCKS: &str =
     "`B2{8,9}` is logical block 2 with its pages 8 and 9; most recent first.";
 /// One access string for all general caching policies, so that their examples can be compared.

@@ -1,20 +1,20 @@
-//! Page numbers that are remembered after the eviction of their pages (*ghosts*): a hash table of chains, and lists
-//! in the order of eviction.
+//! Numbers of evicted pages that a policy still remembers (*ghosts*). They are stored in a hash table, and in lists in
+//! the order of eviction.
 //!
-//! Ghosts are 2Q's A1out, ARC's B1 and B2, S3-FIFO's ghost queue, the HIR pages of LIRS that are no longer cached,
-//! and the uncached pages of CLOCK-Pro. Each policy bounds its lists. The table grows to the largest bound, and
-//! allocates nothing afterwards.
+//! Examples of ghosts are the pages in A1out of 2Q, in B1 and B2 of ARC, and in the ghost queue of S3-FIFO. LIRS (HIR
+//! pages) and CLOCK-Pro also remember pages that are no longer cached. Each policy bounds its lists. The table grows
+//! until the lists have reached these bounds, and allocates no memory afterwards.
 
 use crate::memory::{large_table, prefetch};
 use crate::units::{Lpn, PageId};
 
 const NONE: u32 = u32::MAX;
 
-/// An entry for one remembered page: a quarter of a cache line.
+/// An entry for one remembered page. Four entries fit in a cache line.
 #[derive(Clone, Copy, Debug)]
 struct Ghost {
     lpn: Lpn,
-    /// The next entry of the chain, or the next free one.
+    /// The next entry of the hash chain. For a free entry: the next free entry.
     next: u32,
     newer: u32,
     older: u32,
@@ -69,8 +69,8 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         self.lists[list].len
     }
 
-    /// Returns the number under which a page is remembered; `None` if no list has it. Numbers are small. The number
-    /// of a forgotten page is reused.
+    /// Returns the number of the entry that remembers a page; `None` if no list remembers the page. Entry numbers are
+    /// small and are reused after a page is forgotten.
     #[inline]
     pub fn find(&self, lpn: Lpn) -> Option<u32> {
         let mut at = self.heads[self.chain(lpn)];
@@ -84,14 +84,15 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         None
     }
 
-    /// Returns the number of the page of a list that was evicted first; `None` if the list is empty.
+    /// Returns the entry number of the page in a list that was evicted earliest; `None` if the list is empty.
     #[inline]
     pub fn oldest(&self, list: usize) -> Option<u32> {
         let oldest = self.lists[list].oldest;
         (oldest != NONE).then_some(oldest)
     }
 
-    /// Remembers a page that is in no list. The page becomes the last evicted one of `list`. Returns its number.
+    /// Remembers a page in `list`, as the page evicted last. No list may already remember the page. Returns the entry
+    /// number.
     pub fn push_newest(&mut self, list: usize, lpn: Lpn) -> u32 {
         debug_assert!(self.find(lpn).is_none(), "{lpn:?} is remembered twice");
         if self.free == NONE {
@@ -119,7 +120,7 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         at
     }
 
-    /// Doubles the entries and chains. Called only when every entry is in use.
+    /// Doubles the number of entries and of hash chains. Must be called only when every entry is in use.
     #[cold]
     fn grow(&mut self) {
         let used = self.ghosts.len();
@@ -146,7 +147,7 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         }
     }
 
-    /// Removes an entry from its chain; returns the entry.
+    /// Removes an entry from its hash chain. Returns the entry.
     #[inline]
     fn leave_chain(&mut self, at: u32) -> Ghost {
         let ghost = self.ghosts[at as usize];
@@ -163,7 +164,7 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         ghost
     }
 
-    /// Forgets the page that is remembered under the number `at`; returns the list that had it.
+    /// Forgets the page in entry number `at`. Returns the list that remembered it.
     pub fn remove(&mut self, at: u32) -> usize {
         let ghost = self.leave_chain(at);
         let list = self.list[at as usize].into();
@@ -182,14 +183,14 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         list
     }
 
-    /// Forgets a page; returns the list that had it, `None` if no list remembered the page.
+    /// Forgets a page. Returns the list that remembered it; `None` if no list did.
     #[inline]
     pub fn recall(&mut self, lpn: Lpn) -> Option<usize> {
         self.find(lpn).map(|at| self.remove(at))
     }
 
-    /// Forgets the page of a list that was evicted first. Prefetches the data that the next call for this list
-    /// accesses.
+    /// Forgets the page of a list that was evicted earliest. Also prefetches the data that the next call for this list
+    /// reads.
     pub fn forget_oldest(&mut self, list: usize) {
         let Some(at) = self.oldest(list) else { return };
         let newer = self.leave_chain(at).newer;
@@ -208,8 +209,8 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         prefetch(&self.heads, self.chain(lpn));
     }
 
-    /// Remembers a page in a list of at most `bound` pages. If the list is full, it first forgets the page that was
-    /// evicted first.
+    /// Remembers a page in a list of at most `bound` pages. If the list is full, the page that was evicted earliest is
+    /// forgotten first.
     pub fn push_bounded(&mut self, list: usize, lpn: Lpn, bound: u32) {
         if bound == 0 {
             return;
@@ -226,7 +227,7 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         self.ghosts[at as usize].lpn
     }
 
-    /// Formats the pages of a list, the most recently evicted first, separated by spaces.
+    /// Formats the page numbers in a list, separated by spaces. The page that was evicted last is first.
     pub fn text(&self, list: usize) -> String {
         let mut texts = Vec::new();
         let mut at = self.lists[list].newest;
@@ -248,7 +249,8 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// Returns a number that identifies the entry in the list: even for cached pages, odd for ghosts.
+    /// Returns a number that identifies the entry in the list. The number is even for a cached page and odd for a
+    /// ghost.
     pub fn number(self) -> PageId {
         match self {
             Place::Page(page) => PageId(page.0 * 2),
@@ -265,32 +267,32 @@ impl Place {
     }
 }
 
-/// The result of looking up the incoming page among the ghosts. `evict` and `insert` share this lookup.
+/// The result of looking up the incoming page among the ghosts. Stored because `evict` and `insert` both need it.
 #[derive(Clone, Debug)]
 pub(crate) struct Incoming<T> {
     of: Option<(Lpn, T)>,
 }
 
 impl<T: Copy> Incoming<T> {
-    /// Creates the state in which no page is being inserted.
+    /// Creates the empty state: no result of a lookup is stored.
     pub fn none() -> Self {
         Incoming { of: None }
     }
 
-    /// Returns the result of the lookup of `lpn`, if there was one.
+    /// Returns the stored result of the lookup of `lpn`, if there is one.
     #[inline]
     pub fn known(&self, lpn: Lpn) -> Option<T> {
         self.of.and_then(|(of, known)| (of == lpn).then_some(known))
     }
 
-    /// Keeps the result of the lookup of `lpn` until the page is inserted.
+    /// Stores the result of the lookup of `lpn` until the page is inserted. Returns the result.
     #[inline]
     pub fn keep(&mut self, lpn: Lpn, known: T) -> T {
         self.of = Some((lpn, known));
         known
     }
 
-    /// Drops the kept result, because the page was inserted.
+    /// Deletes the stored result. Must be called when the page is inserted.
     #[inline]
     pub fn done(&mut self) {
         self.of = None;
@@ -306,7 +308,7 @@ mod tests {
         for seed in crate::seeds(3) {
             let mut rng = crate::rng::Rng::new(seed);
             let mut ghosts = Ghosts::<2>::new();
-            // Each list is in the order of eviction, the page evicted first at the front.
+            // Each list is in the order of eviction: the page that was evicted earliest is first.
             let mut plain: [Vec<Lpn>; 2] = [Vec::new(), Vec::new()];
             for _ in 0..100_000 {
                 // All numbers are multiples of 65 536, so that some pages share a chain.

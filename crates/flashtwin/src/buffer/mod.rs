@@ -1,7 +1,7 @@
-//! The buffer in front of the flash: one directory of cached pages, and the policies that rank them.
+//! The buffer in front of the flash: a directory of the cached pages, and the policies that rank these pages.
 //!
-//! Each policy is one file in `policies/` and only orders pages. All policies share the directory, the pages in flight,
-//! the waiting host requests and the statistics. These parts belong to the device's front end.
+//! Each policy is one file in `policies/` and only orders pages. The directory, the pages in flight, the waiting host
+//! requests and the statistics are the same code for all policies. This code belongs to the device's front end.
 
 #[macro_use]
 mod policies;
@@ -43,14 +43,14 @@ use crate::component::{words, Settings};
 use crate::divide::Divider;
 use crate::units::{Lpn, Time};
 
-/// The device and buffer that a policy is made for.
+/// Properties of the device and buffer for which a policy is created.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// Number of pages that the policy may hold.
     pub capacity: u32,
     /// Number of chips behind the buffer.
     pub chips: u32,
-    /// Channels that the chips share; chip c is on channel c mod channels.
+    /// Number of channels. Chip c is on channel c mod `channels`.
     pub channels: u32,
     /// Number of consecutive pages that static placement puts on one chip; `None` with dynamic placement.
     pub stride_pages: Option<u32>,
@@ -66,16 +66,16 @@ pub struct Setup {
     pub settings: Settings,
 }
 
-/// Time and size of the programs of the flash behind a buffer. Policies that write pages back ahead of their eviction
-/// use these values.
+/// Duration and size of the program operations of the flash behind a buffer. Policies that write pages back ahead of
+/// their eviction use these values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Programs {
-    /// Longest time for which a write blocks a read of the same chip: a program, plus an erase unless reads suspend
-    /// erases. Relocations by GC are not included.
+    /// Longest time for which a write blocks a read of the same chip. This is the time of a program, plus that of an
+    /// erase if reads cannot suspend erases. Relocations by GC are not included.
     pub blocked: Time,
     /// Pages that one program writes.
     pub pages: u32,
-    /// Pages of one row of cells: the pages of one program, times the number of page types (lower, upper, ...).
+    /// Pages of one row of cells: the pages of one program times the number of page types (lower, upper, ...).
     pub row_pages: u32,
 }
 
@@ -89,28 +89,28 @@ impl Programs {
 }
 
 words! {
-    /// Logical blocks of the policies that rank blocks (D-7).
+    /// Kinds of logical blocks for the policies that rank blocks (D-7).
     pub enum Blocks {
         /// N consecutive pages of one chip, where N is the number of pages of an erase block. With dynamic placement,
-        /// equal to `Host`.
+        /// the same as `Host`.
         Element = "element",
-        /// N consecutive pages of the host, where N is the number of pages of an erase block.
+        /// N consecutive logical pages as the host numbers them, where N is the number of pages of an erase block.
         Host = "host",
     }
 }
 
-/// Maps pages to logical blocks; the divisors are prepared for fast division.
+/// Maps pages to logical blocks. Its divisors are stored in a form that allows fast division.
 #[derive(Clone, Copy, Debug)]
 pub struct Blocking {
     pages: Divider,
     chips: Divider,
-    /// The stride, and the stride times the number of chips, both in pages. `None` if a block consists of consecutive
-    /// pages of the host.
+    /// The stride (consecutive pages on one chip), and the stride times the number of chips, both in pages. `None` if a
+    /// block consists of consecutive pages of the host.
     striped: Option<(Divider, Divider)>,
 }
 
 impl Blocking {
-    /// Divides the pages into blocks of the kind `blocks`, for a buffer of this `setup`.
+    /// Creates the mapping to blocks of the kind `blocks`, for the device and buffer that `setup` describes.
     pub fn new(setup: &Setup, blocks: Blocks) -> Blocking {
         let stride = match blocks {
             Blocks::Element if setup.chips > 1 => setup.stride_pages,
@@ -138,7 +138,7 @@ impl Blocking {
     }
 
     /// Returns the logical page at an offset of a logical block. The page may be beyond the capacity of the device.
-    /// Returns `None` if its number does not fit in 32 bits.
+    /// Returns `None` if the page number does not fit in 32 bits.
     pub fn page_of_block(&self, block: u32, offset: u32) -> Option<Lpn> {
         let n = u64::from(self.pages.by());
         let (block, offset) = (u64::from(block), u64::from(offset));

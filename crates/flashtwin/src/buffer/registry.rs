@@ -1,11 +1,12 @@
-//! All policies of the table (in `policies/mod.rs`) as one type, dispatched by match instead of through pointers.
+//! One type for all policies of the table in `policies/mod.rs`. A call selects the policy by a match instead of a
+//! pointer.
 
 use super::age_index::Aged;
 use super::entry::Entry;
 use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
 use crate::units::{ChipId, Lpn, PageId, Stream, Time};
 
-/// A policy of a user: any [`Policy`] that can be cloned together with its device.
+/// A policy that a user of the library implements: any [`Policy`] that can be cloned together with its device.
 pub trait UserPolicy: Policy + Send + Sync {
     /// Returns a copy with its state.
     fn boxed_clone(&self) -> Box<dyn UserPolicy>;
@@ -34,7 +35,7 @@ impl std::fmt::Debug for User {
 
 macro_rules! declare {
     (() $($file:ident::$Type:ident $(+ $Prefetch:ident)?)+) => {
-        /// A policy that needs no base policy. `repr(u8)` makes dispatch cheaper.
+        /// Any policy that is not a filter over another policy. `repr(u8)` makes calls cheaper.
         #[derive(Clone, Debug)]
         #[repr(u8)]
         pub(crate) enum Base {
@@ -166,8 +167,8 @@ impl Policy for Base {
 }
 
 impl Base {
-    /// Returns the list of a policy that orders its pages independently of the chips. The victim of such a policy is
-    /// the least recent page that is not in flight, and an incoming page becomes the most recent one.
+    /// Returns the recency list of the policy, if the policy orders its pages independently of the chips. The victim is
+    /// then the least recent page that is not in flight, and an incoming page becomes the most recent one.
     #[inline(always)]
     pub fn in_order(&mut self) -> Option<&mut Aged> {
         match self {

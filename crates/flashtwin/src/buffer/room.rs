@@ -1,7 +1,7 @@
-//! The contents of the buffer: the policy with its pages, the separate read cache, and their room.
+//! The contents of the buffer: the pages of the policy and of the separate read cache, and the room for them.
 //!
-//! The module models the buffer without time. [`crate::device`] adds slots, programs and waiting. [`super::untimed`]
-//! adds nothing.
+//! This module models a buffer without time. [`crate::device`] adds slots, programs and waiting to it.
+//! [`super::untimed`] uses it unchanged.
 
 use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
 use super::{Aged, AnyPolicy, List, Setup};
@@ -24,22 +24,22 @@ pub(crate) enum Way {
 #[derive(Clone, Debug)]
 pub(crate) struct Room {
     pub policy: AnyPolicy,
-    /// Whether the policy is a user's. Only a user's policy may choose pages in flight as victims.
+    /// Whether a user of the library implements the policy. Only such a policy may choose pages in flight as victims.
     is_users: bool,
     capacity: u32,
     pages: u32,
     read_capacity: u32,
     read_pages: u32,
     read_list: List,
-    /// Pages in flight that a user's policy chose as victims, each with its last access. They stay cached, and are
-    /// inserted into the policy again once they are no longer in flight.
+    /// Pages in flight that a user's policy chose as victims, each with its last access. These pages stay cached. They
+    /// are inserted into the policy again when they are no longer in flight.
     aside: Vec<(PageId, Access)>,
     /// For each page, one bit: whether it is in the read cache.
     in_read_cache: Vec<u64>,
 }
 
 impl Room {
-    /// Creates the room for the pages of `setup`, and for a read cache of `read_capacity` pages.
+    /// Creates an empty buffer for a policy with this `setup`, and a read cache of `read_capacity` pages.
     pub fn new(policy: AnyPolicy, setup: &Setup, read_capacity: u32) -> Room {
         Room {
             is_users: policy.is_users(),
@@ -54,7 +54,7 @@ impl Room {
         }
     }
 
-    /// Replaces the policy. The new policy is notified of the pages of the read cache, and has no other pages yet.
+    /// Replaces the policy. The new policy is notified of the pages in the read cache. It has no pages of its own yet.
     pub fn exchange(&mut self, device: &dyn DeviceView, mut policy: AnyPolicy) {
         for page in self.read_list.iter_oldest_first() {
             policy.read_cache_changed(device.lpn(page), true);
@@ -103,7 +103,7 @@ impl Room {
         }
     }
 
-    /// Whether a page must be evicted before the page of `incoming` can be inserted at `way`.
+    /// Whether a page must be evicted before the page of `incoming` can be inserted. `way` is the place of insertion.
     #[inline(always)]
     pub fn is_full(&self, way: Way, incoming: &Access) -> bool {
         match way {
@@ -113,8 +113,8 @@ impl Room {
         }
     }
 
-    /// Returns the policy's victim as a scan of its recency list finds it, for checks. `None` if there is no single
-    /// list, or if the scan finds no page.
+    /// Returns the victim that a scan of the policy's recency list finds. Used for checks. Returns `None` if the policy
+    /// has no single list, or if the scan finds no page.
     pub fn victim_by_scan(&mut self, device: &dyn DeviceView, way: Way) -> Option<PageId> {
         match way {
             Way::Policy => self.policy.victim_by_scan(device),
@@ -122,8 +122,7 @@ impl Room {
         }
     }
 
-    /// Chooses victims for a buffer that is full, and adds them to `out`. Returns false if all candidates are in
-    /// flight.
+    /// Chooses victims in a full buffer and adds them to `out`. Returns false if all candidates are in flight.
     #[inline(always)]
     pub fn evict(
         &mut self,
@@ -142,8 +141,8 @@ impl Room {
             out.one(page, 1);
             return true;
         }
-        // Pages set aside are in flight, and the policy no longer has them. If fewer pages are in flight than are
-        // cached, the policy therefore has a page that can be evicted.
+        // A user's policy may choose pages in flight. These are set aside, and the policy no longer has them. If fewer
+        // pages are in flight than are cached, the policy still has a page that can be evicted.
         while device.pages_in_flight() < self.pages {
             if !self.policy.evict(device, incoming, Skip::Nothing, out) {
                 break;
@@ -165,9 +164,9 @@ impl Room {
         self.read_capacity == 0
     }
 
-    /// Returns the policy's list, from which the next victim can be taken directly: [`Aged::next`], unless this page is
-    /// in flight. Returns `None` unless the policy has a single recency list, the buffer is full, and all pages that
-    /// searches have passed over are still in flight.
+    /// Returns the policy's list if the next victim can be taken from it directly. The victim is [`Aged::next`], unless
+    /// this page is in flight. Returns `None` unless the policy has a single recency list, the buffer is full, and all
+    /// pages that searches have skipped are in flight.
     #[inline(always)]
     pub fn full_in_order(&mut self) -> Option<&mut Aged> {
         let list = self.policy.in_order()?;
@@ -181,8 +180,8 @@ impl Room {
         self.policy.in_order().is_none()
     }
 
-    /// Whether the policy must be notified when the chip of the page's flash copy changes, or when the page becomes
-    /// or ceases to be in flight.
+    /// Whether the policy must be notified when the chip of the page's flash copy changes, or when it changes whether
+    /// the page is in flight.
     #[inline(always)]
     pub fn heeds_move(&mut self, page: PageId) -> bool {
         self.policy.heeds_move(page)
@@ -208,14 +207,14 @@ impl Room {
         });
     }
 
-    /// Returns the position of a page in the list of pages set aside.
+    /// Returns the position of a page in `aside`, the list of pages set aside.
     #[inline(always)]
     fn aside(&self, page: PageId) -> Option<usize> {
         self.aside.iter().position(|&(aside, _)| aside == page)
     }
 
-    /// Notifies the policy that the chip of the page's flash copy may have changed, or that the page may have begun
-    /// or ceased to be in flight.
+    /// Notifies the policy of a change that may affect the chip of the page's flash copy, or whether the page is in
+    /// flight.
     #[inline(always)]
     pub fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         if self.in_read_cache(page) {
@@ -227,7 +226,7 @@ impl Room {
         }
     }
 
-    /// Inserts a page that was set aside into the policy again if the page is no longer in flight. For all other pages,
+    /// If the page was set aside and is no longer in flight, inserts it into the policy again. For any other page,
     /// notifies the policy of the change.
     #[inline(never)]
     fn moved_aside(&mut self, device: &dyn DeviceView, page: PageId) {
@@ -284,7 +283,7 @@ impl Room {
         }
     }
 
-    /// Removes a page from the read cache because the host writes it. The caller then inserts the new copy into the
+    /// Removes a page from the read cache because the host writes it. The caller then inserts the new contents into the
     /// policy.
     pub fn take_over(&mut self, page: PageId, lpn: Lpn) {
         self.policy.arrives(lpn);
@@ -298,7 +297,7 @@ impl Room {
         self.policy.read_cache_changed(lpn, false);
     }
 
-    /// Returns the state in the notation of `policy trace`; the read cache, if there is one, is last.
+    /// Returns the state in the notation of `policy trace`. The state of the read cache is last, if there is one.
     pub fn state(&self, device: &dyn DeviceView) -> String {
         let state = self.policy.state(device);
         if self.read_capacity == 0 {

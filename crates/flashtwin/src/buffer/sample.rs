@@ -1,30 +1,31 @@
-//! Samples of pages by hash: a page is in the sample with all its accesses, or with none.
+//! Samples of pages, chosen by the hash of their numbers. A sample has all accesses to its pages, and no others.
 //!
-//! The sample estimates the hits of a buffer of C pages under all accesses. The estimate is based on the hits of a
-//! buffer of rate x C pages under the sampled accesses. For LRU, these hits follow from the depths of the sampled pages
-//! (SHARDS; Waldspurger, Park, Garthwaite and Ahmad, FAST 2015). For other policies, a miniature of the buffer is
-//! simulated (Waldspurger, Saemundsson, Ahmad and Park, ATC 2017).
+//! A sample serves to estimate the hits of a buffer of C pages under all accesses. The estimate is based on a buffer of
+//! rate x C pages that receives only the sampled accesses. For LRU, the hits of this small buffer follow from the
+//! depths of the sampled pages in the LRU list (SHARDS; Waldspurger, Park, Garthwaite and Ahmad, FAST 2015). For other
+//! policies, the small buffer is simulated (Waldspurger, Saemundsson, Ahmad and Park, ATC 2017).
 //!
-//! A sample may have fewer or more accesses than its rate gives, because it contains too few or too many popular pages.
-//! Accesses to popular pages nearly always hit. Therefore only the misses of the sample are scaled up, and all other
-//! accesses count as hits (section 3 of the FAST paper).
+//! A sample may have fewer or more accesses than its rate predicts, because it contains too few or too many popular
+//! pages. Accesses to popular pages nearly always hit. Therefore only the misses of the sample are scaled up. All
+//! remaining accesses count as hits (section 3 of the FAST paper).
 
 use super::stack::{LruCounts, LruCurve, LruStack};
 use crate::units::Lpn;
 
-/// Number of parts of a sample. Their spread gives the error of an estimate.
+/// Number of disjoint parts of a sample. The error of an estimate follows from the spread of the estimates of the
+/// parts.
 pub const PARTS: u32 = 8;
-/// Half-width of a 95 % interval of a mean of [`PARTS`] values, in standard errors (Student's t, 7 degrees of
+/// Half-width, in standard errors, of the 95 % interval of the mean of [`PARTS`] values (Student's t, 7 degrees of
 /// freedom).
 const T_95: f64 = 2.365;
 
 /// A choice of pages by hash.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
-    /// Pages whose hashes are at least `first` and below `end` are chosen.
+    /// Lower bound of the hashes of chosen pages. Their hashes are below `end`.
     first: u64,
     end: u64,
-    /// Binary logarithm of the number of consecutive pages that are chosen together.
+    /// Binary logarithm of the size of a group. The consecutive pages of a group are chosen together.
     unit_bits: u32,
 }
 
@@ -36,7 +37,7 @@ impl Sample {
         unit_bits: 0,
     };
 
-    /// Creates a sample that chooses pages at `rate`: the share of pages, above 0 and at most 1.
+    /// Creates a sample that contains a share of all pages: `rate`, above 0 and at most 1.
     pub fn new(rate: f64) -> Sample {
         let end = (rate * (1_u64 << 32) as f64).round() as u64;
         Sample {
@@ -53,7 +54,7 @@ impl Sample {
         }
     }
 
-    /// Returns the `part`-th of [`PARTS`] disjoint parts of the sample.
+    /// Returns part number `part` of the [`PARTS`] disjoint parts of the sample.
     pub fn part(self, part: u32) -> Sample {
         let bound = |part: u32| self.end * u64::from(part) / u64::from(PARTS);
         Sample {
@@ -63,7 +64,7 @@ impl Sample {
         }
     }
 
-    /// Returns the share of the pages that are chosen, on average.
+    /// Returns the average share of pages that the sample contains.
     pub fn rate(self) -> f64 {
         (self.end - self.first) as f64 / (1_u64 << 32) as f64
     }
@@ -77,8 +78,8 @@ impl Sample {
 
     #[inline(always)]
     fn hash(self, lpn: Lpn) -> u64 {
-        // The finaliser of MurmurHash3 is a bijection, so over all page numbers the sample has exactly its share of
-        // the pages.
+        // The finaliser of MurmurHash3 is a bijection. Over all possible page numbers, the sample therefore contains
+        // exactly its share of the pages.
         let mut hash = lpn.0 >> self.unit_bits;
         hash = (hash ^ (hash >> 16)).wrapping_mul(0x85eb_ca6b);
         hash = (hash ^ (hash >> 13)).wrapping_mul(0xc2b2_ae35);
@@ -86,7 +87,7 @@ impl Sample {
     }
 }
 
-/// LRU buffers of all sizes, estimated from a sample.
+/// LRU buffers of all sizes. Their hits are estimated from a sample of the pages.
 #[derive(Clone, Debug)]
 pub struct SampledLru {
     sample: Sample,
@@ -97,7 +98,7 @@ pub struct SampledLru {
 }
 
 impl SampledLru {
-    /// Creates empty buffers of all sizes; the pages that they count are sampled at `rate`.
+    /// Creates empty buffers of all sizes. Pages are sampled at `rate`.
     pub fn new(rate: f64) -> SampledLru {
         SampledLru {
             sample: Sample::new(rate),
@@ -152,7 +153,7 @@ impl SampledLru {
     }
 }
 
-/// Estimated counts of LRU by the size of the buffer.
+/// Estimated counts of hits and misses of LRU, by the size of the buffer.
 #[derive(Clone, Debug)]
 pub struct SampledCurve {
     rate: f64,
@@ -163,14 +164,13 @@ pub struct SampledCurve {
 }
 
 impl SampledCurve {
-    /// Returns the estimated number of different pages in all accesses, and the number of different pages in the
-    /// sample.
+    /// Returns two numbers of different pages: the estimate for all accesses, and the number in the sample.
     pub fn pages(&self) -> (f64, u64) {
         (self.whole.pages() as f64 / self.rate, self.whole.pages())
     }
 
-    /// Returns the estimated counts of a buffer of `capacity` pages, and the half-width of the 95 % interval of its
-    /// hit ratio. The half-width follows from the spread among the disjoint parts of the sample.
+    /// Returns the estimated counts of a buffer of `capacity` pages, and the half-width of the 95 % interval of its hit
+    /// ratio. The half-width is computed from the spread among the disjoint parts of the sample.
     pub fn at(&self, capacity: u64) -> (LruCounts, f64) {
         let totals = (self.reads, self.writes);
         let counts = scaled_up(&self.whole, self.rate, capacity, totals);
@@ -182,7 +182,7 @@ impl SampledCurve {
     }
 }
 
-/// Returns the half-width of the 95 % interval of the mean of `values`, of which there are [`PARTS`].
+/// Returns the half-width of the 95 % interval of the mean of `values`. There must be [`PARTS`] values.
 pub fn half_width(values: &[f64]) -> f64 {
     let n = values.len().max(2) as f64;
     let mean = values.iter().sum::<f64>() / n;
@@ -196,11 +196,11 @@ fn hit_ratio(counts: &LruCounts) -> f64 {
     (counts.read_hits + counts.write_hits) as f64 / accesses
 }
 
-/// Scales the counts of a sample up to all accesses. `totals` are the numbers of all reads and of all writes.
+/// Scales the counts of a sample up to all accesses. `totals` are the total numbers of reads and of writes.
 pub fn scaled_counts(counts: &LruCounts, rate: f64, totals: (u64, u64)) -> LruCounts {
     let up = |n: u64| (n as f64 / rate).round() as u64;
-    // Scales up the misses. All other accesses count as hits, since a sample with too few or too many accesses has too
-    // few or too many popular pages.
+    // Only the misses are scaled up. All other accesses count as hits, because a sample with too few or too many
+    // accesses has too few or too many popular pages, and accesses to these nearly always hit.
     let hits = |hits: u64, accesses: u64, all: u64| {
         let hits = all as f64 + (hits as f64 - accesses as f64) / rate;
         hits.clamp(0.0, all as f64).round() as u64
@@ -277,8 +277,8 @@ mod tests {
 
     #[test]
     fn estimates_are_within_their_error() {
-        // A 95 % interval misses the exact value at about one size in twenty. The sizes of one curve tend to be missed
-        // together, so the test permits a lower share.
+        // The exact value is expected outside the 95 % interval at about one size in twenty. Neighbouring sizes of a
+        // curve tend to fail together, so the test permits more failures.
         let (mut within, mut all) = (0, 0);
         for seed in crate::seeds(10) {
             let mut rng = Rng::new(seed);

@@ -1,13 +1,12 @@
-//! Code shared by policies with a flag or count per page: searches that skip flagged pages once,
-//! the flags themselves, and their text form.
+//! Code shared by policies that keep a flag or a count per page. It has the search that gives such pages a second
+//! chance, the array of flags, and the text form of the pages.
 
 use super::policy::{page_text, DeviceView, Eviction};
 use super::PageId;
 use crate::memory::reach;
 
 /// Returns the least recent page that gets no second chance. `oldest` returns the next candidate. `moves` returns true
-/// for a page that gets a second chance. In this case, `moves` has also moved the page from the least recent end to the
-/// most recent end or to another list.
+/// for a page that gets a second chance, after it has moved the page to the most recent end or to another list.
 ///
 /// A page that `oldest` skips keeps its place and counts as inspected once. A page that moves counts as inspected each
 /// time the search reaches it.
@@ -20,7 +19,7 @@ pub(super) fn second_chance<L>(
 ) -> Option<PageId> {
     let mut looked = out.inspected;
     loop {
-        // Inspected entries: the pages that moved, the pages that `oldest` skipped, and the page that it found.
+        // Inspected entries: the pages that moved, the pages that `oldest` skipped, and the page that `oldest` found.
         out.inspected = looked;
         let page = oldest(lists, out)?;
         if !moves(lists, page) {
@@ -30,15 +29,15 @@ pub(super) fn second_chance<L>(
     }
 }
 
-/// Sets the entry of a page in an array, which is extended if necessary.
+/// Sets the entry of a page in an array. Extends the array if necessary.
 #[inline]
 pub(super) fn set<T: Copy + Default>(per_page: &mut Vec<T>, page: PageId, value: T) {
     reach(per_page, page.0 as usize, T::default());
     per_page[page.0 as usize] = value;
 }
 
-/// Formats pages with a number each, as in `4d1 3c0`, the most recent first; `oldest_first` starts at the least
-/// recent.
+/// Formats pages and a number for each, such as `4d1 3c0`. The text starts with the most recent page, although
+/// `oldest_first` starts with the least recent one.
 pub(super) fn flagged_text(
     device: &dyn DeviceView,
     oldest_first: impl Iterator<Item = PageId>,

@@ -1,10 +1,10 @@
-//! Recent access counts of pages: 4-bit counters in a count-min sketch, or exact counts (TinyLFU; Einziger, Friedman
+//! Counts of recent accesses to pages, in a count-min sketch of 4-bit counters or exactly (TinyLFU; Einziger, Friedman
 //! and Manes, ACM TOS 2017, section 3).
 //!
-//! Each access to a page adds 1 to its count, up to 15. In the sketch, a page has one counter in each of four rows.
-//! An access increments only the smallest of the page's four counters (minimal increment). The page's count is the
-//! smallest of these counters, which is never less than the exact count. When the number of accesses reaches the
-//! sample size, all counts and the number of accesses are halved and rounded down.
+//! Each access to a page adds 1 to its count, up to 15. In the sketch, a page has one counter in each of four rows. An
+//! access increments only those of the four counters that have the smallest value (minimal increment). The page's count
+//! is this smallest value, which is never less than the exact count. When the number of accesses reaches the sample
+//! size, all counts and the number of accesses are halved and rounded down.
 
 use std::collections::HashMap;
 
@@ -34,7 +34,7 @@ const IN_WORD: usize = 16;
 #[derive(Clone, Debug)]
 struct Sketch {
     words: Vec<u64>,
-    /// Number of counters in a row, minus 1: a mask, since the number of counters is a power of two.
+    /// Number of counters in a row, minus 1. The number of counters is a power of two, so this value is a bit mask.
     mask: u64,
 }
 
@@ -47,7 +47,8 @@ impl Sketch {
         }
     }
 
-    /// Returns the four counters of a page, each as a word and a shift.
+    /// Returns the positions of the four counters of a page. A position is the index of a word and a shift within the
+    /// word.
     #[inline]
     fn counters(&self, lpn: Lpn) -> [(usize, u64); ROWS] {
         let mix = Rng::new(u64::from(lpn.0)).next_u64();
@@ -184,8 +185,8 @@ mod tests {
         }
     }
 
-    /// A counter that two pages share stays at the larger of their counts, since an access increments only the smallest
-    /// of its page's counters.
+    /// If two pages share a counter, it keeps the larger of their counts, because an access increments only the
+    /// smallest counters of its page.
     #[test]
     fn only_the_smallest_counters_grow() {
         let mut sketch = Sketch::new(4);

@@ -1,26 +1,26 @@
-//! Counts of LRU in buffers of all sizes, from one pass over the accesses.
+//! Hits and evictions of LRU buffers of all sizes, counted in one pass over the accesses.
 //!
-//! LRU is a stack algorithm (Mattson et al., IBM Systems Journal 9(2), 1970): a buffer of C pages holds the C pages
-//! accessed last. The depth of a page in this stack is 1 plus the number of distinct pages accessed since its own
-//! last access. A page at depth d is thus cached in all buffers of d or more pages, and an access to it hits in these
+//! LRU is a stack algorithm (Mattson et al., IBM Systems Journal 9(2), 1970): a buffer of C pages contains the C pages
+//! accessed last. The depth of a page in this stack is 1 plus the number of distinct pages accessed since its own last
+//! access. A page at depth d is therefore cached in all buffers of d or more pages, and an access to it hits in these
 //! buffers.
 //!
-//! *Order.* The slots of a *line of time* are taken one after the other. Each access takes the next slot for its page,
-//! and clears the slot of the page's previous access. The depth of a page is the number of taken slots from its own
-//! slot on. Slots are bits. Prefix sums in nodes of one or two cache lines count whole words of bits, so an access
-//! reads a constant number of cache lines. Once all slots are used, the taken slots are moved together
-//! ([`Slots::compact`]).
+//! *Order.* A *line of time* is a sequence of slots, used one after the other. Each access takes the next slot for its
+//! page, and clears the slot of the page's previous access. The depth of a page is the number of taken slots from its
+//! own slot on. Each slot is a bit. Prefix sums in nodes of one or two cache lines count whole words of bits, so an
+//! access reads a constant number of cache lines. Once all slots are used, the taken slots are moved to the start of a
+//! new line ([`Slots::compact`]).
 //!
-//! *Trims.* A trim leaves a hole at the depth of the page: buffers that held the page now have a free slot. The next
-//! access to a page deeper than a hole fills the hole nearest to the top. The pages between the top and this hole
-//! move down by one, and the hole moves to the former depth of the accessed page. Buffers that include the old depth
-//! of the hole but not the accessed page fill their free slot. Larger buffers keep a free slot.
+//! *Trims.* A trim leaves a *hole* at the depth of the page: buffers that contained the page now have a free slot. The
+//! next access to a page that is deeper than a hole fills the hole nearest to the top. The pages between the top and
+//! this hole move down by one, and the hole moves to the former depth of the accessed page. Buffers that include the
+//! old depth of the hole but not the accessed page fill their free slot. Larger buffers keep a free slot.
 //!
-//! *Write-backs.* A page is dirty in buffers of at least `dirty` pages. A write sets `dirty` to 1. A read raises
-//! `dirty` to at least the page's depth, since smaller buffers have evicted the page and fetched it again, clean. When
-//! a page is accessed at depth d, all buffers of fewer than d pages have evicted it since its last access. Among them,
-//! the buffers of at least `dirty` pages wrote it back. The number of write-backs at each size is stored as the
-//! difference from the next smaller size.
+//! *Write-backs.* Each page has a number `dirty`: it is dirty in buffers of at least this many pages. A write sets
+//! `dirty` to 1. A read raises `dirty` to at least the page's depth, since smaller buffers have evicted the page and
+//! fetched it again, clean. When a page is accessed at depth d, all buffers of fewer than d pages have evicted it since
+//! its last access. Among them, the buffers of at least `dirty` pages wrote it back. The number of write-backs at each
+//! size is stored as the difference from the next smaller size.
 
 use std::collections::BinaryHeap;
 
@@ -38,7 +38,7 @@ pub struct LruCounts {
     pub writes: u64,
     /// Writes to a cached page.
     pub write_hits: u64,
-    /// Evicted pages that were not written since they entered the buffer.
+    /// Number of evicted pages that were clean: not written since they entered the buffer.
     pub evicted_clean: u64,
     /// Evicted pages that were written back.
     pub evicted_dirty: u64,
@@ -63,8 +63,8 @@ struct AtDepth {
     reads: u64,
     writes: u64,
     trims: u64,
-    /// Number of write-backs of a buffer whose size is this depth, minus the number of write-backs of a buffer that
-    /// is one page smaller.
+    /// Write-backs of a buffer of this size, minus the write-backs of a buffer that is one page smaller. The size
+    /// equals the depth.
     written_back: i64,
 }
 
@@ -124,7 +124,7 @@ impl LruStack {
         self.slots.take();
     }
 
-    /// Moves the hole nearest to the top to `slot`. The page in this slot moves to the top.
+    /// Fills the hole nearest to the top, and makes a hole at `slot`. The page that was in `slot` moves to the top.
     #[cold]
     fn move_hole(&mut self, slot: u32) {
         if let Some(hole) = self.holes.pop() {
@@ -162,7 +162,7 @@ impl LruStack {
         self.holes = holes.into_iter().map(|hole| old.rank(hole)).collect();
     }
 
-    /// Ends the pass and returns the counts of all sizes.
+    /// Ends the pass. Returns the counts for buffers of all sizes.
     pub fn finish(mut self) -> LruCurve {
         // At the end, a page is cached in the buffers whose size is at least its depth.
         let mut held: Vec<u64> = vec![0; self.at.len()];
@@ -191,7 +191,7 @@ impl LruStack {
             sum.evicted_dirty = sum.evicted_dirty.wrapping_add_signed(at.written_back);
             dropped += at.trims;
             held_sum += held;
-            // Each page that entered the buffer was evicted or trimmed, or is in the buffer at the end.
+            // Each page that entered the buffer was evicted, was trimmed, or is in the buffer at the end.
             let entered = self.reads + self.writes - sum.read_hits - sum.write_hits;
             sum.evicted_clean = entered - dropped - held_sum - sum.evicted_dirty;
             sums.push(sum);
@@ -209,18 +209,17 @@ impl LruStack {
     }
 }
 
-/// Returns the element of `at` for a depth; extends `at` if it is too short.
+/// Returns the element of `at` for a depth. Extends `at` if it is too short.
 #[inline(always)]
 fn reached<T: Clone + Default>(at: &mut Vec<T>, depth: u32) -> &mut T {
     reach(at, depth as usize, T::default());
     &mut at[depth as usize]
 }
 
-/// Counts of LRU by the size of the buffer.
+/// Counts of hits and evictions of LRU, by the size of the buffer.
 #[derive(Clone, Debug, Default)]
 pub struct LruCurve {
-    /// Counts by size of the buffer in pages, from 0 on; the last entry applies to all larger
-    /// sizes.
+    /// Counts for buffers of 0, 1, 2 and more pages. The last entry applies to all larger sizes.
     sums: Vec<LruCounts>,
     pages: u64,
     reads: u64,
@@ -233,7 +232,7 @@ impl LruCurve {
         self.pages
     }
 
-    /// Returns the least size at which nothing is evicted; all larger sizes behave in the same way.
+    /// Returns the size of the smallest buffer that evicts nothing. All larger buffers have the same counts.
     pub fn pages_max(&self) -> u64 {
         self.sums.len().saturating_sub(1).max(1) as u64
     }
@@ -251,7 +250,7 @@ impl LruCurve {
     }
 }
 
-/// A page of the table, with its slot and the least size of a buffer in which it is dirty.
+/// A page of the table: its slot, and the size of the smallest buffer in which it is dirty.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(16))]
 struct Page {
@@ -266,8 +265,7 @@ const NO_PAGE: Page = Page {
     dirty: CLEAN,
 };
 
-/// All pages accessed so far: a hash table with open addressing. An entry takes a quarter of a
-/// cache line.
+/// All pages accessed so far, in a hash table with open addressing. Four entries fit in a cache line.
 #[derive(Clone, Debug)]
 struct PageTable {
     entries: Vec<Page>,
@@ -300,7 +298,8 @@ impl PageTable {
         prefetch(&self.entries, self.home(lpn));
     }
 
-    /// Returns the index of the entry of the page; if the page has none, the index of the empty entry for it.
+    /// Returns the index of the page's entry. If the page has none, returns the index of the empty entry that it would
+    /// use.
     #[inline(always)]
     fn place(&self, lpn: u32) -> usize {
         let mask = self.entries.len() - 1;
@@ -319,7 +318,7 @@ impl PageTable {
         Some(&mut self.entries[place]).filter(|page| page.lpn == lpn)
     }
 
-    /// Returns the entry of a page; adds an entry if the page has none.
+    /// Returns the entry of a page. Adds an entry if the page has none.
     #[inline(always)]
     fn entry(&mut self, lpn: u32) -> &mut Page {
         let mut place = self.place(lpn);
@@ -347,22 +346,21 @@ impl PageTable {
     }
 }
 
-/// Number of slots in a block: one word of bits.
+/// Number of slots in a block. The bits of a block form one word.
 const BLOCK: u32 = 64;
-/// Number of children of a node. The prefix sums of a node of the lowest level fit into one cache line.
+/// Number of children of a node. The prefix sums of a node on the lowest level fit into one cache line.
 const FAN: usize = 32;
 const FAN_BITS: u32 = 5;
 /// Number of slots of the first line of time.
 const SLOTS_MIN: u32 = 1 << 14;
 
-/// The slots of a line of time: one bit each, set if the slot is taken, with prefix sums.
+/// The slots of a line of time, with prefix sums. Each slot is a bit, which is set if the slot is taken.
 #[derive(Clone, Debug, Default)]
 struct Slots {
     bits: Vec<u64>,
-    /// Prefix sums of the four levels. On the lowest level, a sum belongs to a block: the number of taken slots in the
-    /// blocks before it in the same node. On each higher level, a sum belongs to a node: the number of taken slots
-    /// before it in the same parent. Slots of the block that is being filled are added to the sums when the block is
-    /// full.
+    /// Prefix sums on four levels. On the lowest level, the sum of a block is the number of taken slots in earlier
+    /// blocks of the same node. On each higher level, the sum of a node is the number of taken slots in earlier nodes
+    /// of the same parent. The slots of the block that is being filled are added to the sums when the block is full.
     low: Vec<Low>,
     middle: Vec<Node>,
     high: Vec<Node>,
@@ -384,7 +382,7 @@ struct Low([u16; FAN]);
 struct Node([u32; FAN]);
 
 impl Slots {
-    /// Creates `end` slots, of which the first `taken` are taken. `end` must be a multiple of [`BLOCK`].
+    /// Creates `end` slots and takes the first `taken` of them. `end` must be a multiple of [`BLOCK`].
     fn new(end: u32, taken: u32) -> Slots {
         let blocks = (end / BLOCK) as usize;
         let nodes = |fan: usize| blocks.div_ceil(fan);
@@ -427,20 +425,19 @@ impl Slots {
         }
     }
 
-    /// Adds the number of taken slots of a completely used block to the sums of later blocks.
+    /// Adds the taken slots of a block to the sums of later blocks. All slots of the block must have been used.
     #[cold]
     fn close(&mut self, block: u32) {
         let taken = self.bits[block as usize].count_ones();
         self.add(block, taken);
     }
 
-    /// Adds `n` to the sums of the blocks after `block`, in wrapping arithmetic. To subtract, pass the negative
-    /// number.
+    /// Adds `n` to the sums of the blocks after `block`, in wrapping arithmetic. To subtract, pass a negated number.
     #[inline(always)]
     fn add(&mut self, block: u32, n: u32) {
         let at = |level: u32| (block >> (level * FAN_BITS)) as usize;
-        // The index of each child is a signed number as wide as the sums, so that the compiler can compare and add in
-        // vectors.
+        // The index of each child has a signed type of the same width as the sums, so that the compiler can use vector
+        // instructions.
         let from = (at(0) % FAN) as i16;
         for (child, sum) in (0_i16..).zip(&mut self.low[at(1)].0) {
             *sum = sum.wrapping_add(if child > from { n as u16 } else { 0 });
@@ -486,8 +483,9 @@ impl Slots {
         self.taken - self.rank(slot)
     }
 
-    /// Moves the taken slots together, in a new line of time with three times as many free slots as taken ones. Returns
-    /// the former slots. The rank of a taken slot among them is its position in the new line.
+    /// Moves the taken slots to the start of a new line of time, which has three times as many free slots as taken
+    /// ones. Returns the former slots. The position of a taken slot in the new line is its rank among the former taken
+    /// slots.
     fn compact(&mut self) -> Slots {
         let end = (u64::from(self.taken) * 4).max(u64::from(SLOTS_MIN));
         let last = u64::from(u32::MAX / BLOCK * BLOCK);
@@ -501,7 +499,7 @@ mod tests {
     use super::*;
     use crate::rng::Rng;
 
-    /// LRU buffer of one size, as a list; the most recent page first.
+    /// LRU buffer of one size, as a plain list. The most recent page is first.
     #[derive(Default)]
     struct Naive {
         cached: Vec<(u32, bool)>,
@@ -568,7 +566,8 @@ mod tests {
 
     #[test]
     fn depths_stay_exact_across_compactions_and_levels() {
-        // Three rounds over more pages than a node of the third level has slots.
+        // Three rounds over many pages. A line of time has four slots for each page, and thus more slots than a node on
+        // the third level.
         let pages = BLOCK * FAN.pow(3) as u32 / 4 + 77;
         let mut stack = LruStack::new();
         for round in 0..3 {

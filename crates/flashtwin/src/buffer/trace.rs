@@ -5,10 +5,10 @@
 //! - `W1` writes page 1, `R2` reads page 2, `W4x3` is one write request for pages 4 to 6.
 //! - `gc+1`: chip 1 enters GC. `gc-1`: chip 1 leaves GC.
 //! - `drain1=500`: the queue of chip 1 completes in 500 us. `idle1`: chip 1 is idle.
-//! - `t+100`: 100 ms pass.
+//! - `trim1` drops page 1. `t+100`: 100 ms pass.
 //!
-//! Pages are striped over the chips. Write-backs take no time. Lists are printed most recent first. `7d` is a dirty
-//! page, `7c` a clean one, `ev 7d` a victim, and `ev B1{4,5}` a block of victims.
+//! Pages are striped over the chips. Write-backs take no time. Lists are printed with the most recent page first. `7d`
+//! is a dirty page, `7c` a clean one, `ev 7d` a victim, and `ev B1{4,5}` a victim block with its pages.
 
 use std::fmt;
 
@@ -34,13 +34,13 @@ impl fmt::Display for Traced {
 /// Pages that were evicted together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Evicted {
-    /// The logical block of the pages, for policies that evict blocks.
+    /// The logical block of the pages, if the policy evicts blocks.
     pub block: Option<u32>,
     /// The pages, in the order of their eviction.
     pub pages: Vec<Traced>,
-    /// Pages read from flash to be written together with the victims.
+    /// Pages that are read from flash and written together with the victims.
     pub padding: Vec<u32>,
-    /// Pages of the read cache that are written with the victims.
+    /// Pages of the read cache that are written together with the victims.
     pub merged: Vec<u32>,
     /// Whether clean pages are written too.
     pub write_clean: bool,
@@ -105,11 +105,11 @@ fn set_text(pages: &[u32]) -> String {
 pub struct Step {
     /// The token.
     pub op: String,
-    /// Whether every page of the step was cached; `None` for a change of chip state.
+    /// Whether all accessed pages were cached; `None` if the token is not an access.
     pub hit: Option<bool>,
     /// Evictions, in order.
     pub evictions: Vec<Evicted>,
-    /// Pages that were written back and stay in the buffer (only Co-Active does this).
+    /// Pages that were written back and stay in the buffer. Only Co-Active and COOP write such pages.
     pub written_back: Vec<u32>,
     /// The state afterwards, as [`Policy::state`] formats it.
     pub state: String,
@@ -139,7 +139,7 @@ impl Step {
     }
 }
 
-/// An access string with a token that is not valid.
+/// Error: a token of the access string is not valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadToken {
     /// The token.
@@ -221,7 +221,7 @@ fn parse(token: &str, chips: u32) -> Result<Token, String> {
     })
 }
 
-/// Steps a buffer with the given number of chips through `accesses`.
+/// Executes the access string `accesses` on a buffer, one token at a time. `chips` is the number of chips.
 pub(crate) fn step_through(
     mut untimed: UntimedBuffer,
     chips: u32,
@@ -276,7 +276,7 @@ pub(crate) fn step_through(
     Ok(steps)
 }
 
-/// Formats steps as a table: the access, its effect, the state afterwards.
+/// Formats steps as a table with three columns: the access, its result, and the state after it.
 pub fn steps_text(steps: &[Step]) -> String {
     let mut rows = vec![["op".to_owned(), "result".to_owned(), "state".to_owned()]];
     let row = |step: &Step| [step.op.clone(), step.result(), step.state.clone()];

@@ -1,6 +1,6 @@
-//! A buffer without time and flash, for hits and victims only.
+//! A buffer without time and flash. It determines only hits and victims.
 //!
-//! Policies are stepped, compared and measured in this buffer if only the order of accesses matters. Write-backs
+//! This buffer serves to step, compare and measure policies when only the order of accesses matters. Write-backs
 //! complete immediately. Pages are striped over the chips. The caller sets the states of the chips.
 
 use super::policy::{Access, DeviceView, Eviction, Policy};
@@ -11,13 +11,13 @@ use crate::memory::{prefetch, room_for};
 use crate::units::PageId;
 use crate::units::{ChipId, Lpn, Time};
 
-/// The state of a chip, set by the caller.
+/// State of a chip. It changes only when the caller sets it.
 #[derive(Clone, Debug)]
 pub struct ChipState {
     /// Whether the chip collects garbage.
     pub in_gc: bool,
-    /// Time until the chip has completed its work. Stands both for ECR's chip queue complete time (CQCT) and for LCR's
-    /// load of the chip.
+    /// Time until the chip has completed its work. Used both as ECR's chip queue complete time (CQCT) and as LCR's load
+    /// of the chip.
     pub drain: Time,
     /// Whether the chip is idle.
     pub idle: bool,
@@ -31,7 +31,7 @@ struct Page {
     dirty: bool,
 }
 
-/// Cached pages and chips, as a policy sees them.
+/// The policy's view of the cached pages and of the chips.
 #[derive(Clone, Debug)]
 pub(crate) struct Pages {
     pages: Vec<Page>,
@@ -67,7 +67,7 @@ impl DeviceView for Pages {
         self.chips[chip.0 as usize].idle
     }
     fn free_blocks(&self, chip: ChipId) -> u32 {
-        // A chip in GC has no free blocks. Any other chip has so many that it is far from GC.
+        // A chip in GC has no free blocks. Any other chip has so many free blocks that it is not close to GC.
         if self.in_gc(chip) {
             0
         } else {
@@ -91,7 +91,7 @@ impl DeviceView for Pages {
 pub struct Outcome {
     /// Whether the page was cached. A write to a page of the separate read cache is a miss.
     pub hit: bool,
-    /// Evicted pages, and the pages read and written together with them.
+    /// Evicted pages, and the pages that are read or written together with them.
     pub eviction: Eviction,
     /// Logical page of each victim, and whether it was dirty.
     pub victims: Vec<(Lpn, bool)>,
@@ -108,7 +108,7 @@ pub struct UntimedBuffer {
 }
 
 impl UntimedBuffer {
-    /// Creates an empty buffer with a policy, and with a separate read cache of `read_cache_pages`.
+    /// Creates an empty buffer with a policy, and with a separate read cache of `read_cache_pages` pages.
     pub fn new(policy: &ChosenPolicy, setup: &Setup, read_cache_pages: u32) -> UntimedBuffer {
         UntimedBuffer::with(AnyPolicy::of(policy, setup), setup, read_cache_pages)
     }
@@ -140,7 +140,7 @@ impl UntimedBuffer {
         }
     }
 
-    /// Changes the state of a chip; returns false if it does not exist.
+    /// Changes the state of a chip. Returns false if there is no such chip.
     pub fn set_chip(&mut self, chip: u32, change: impl FnOnce(&mut ChipState)) -> bool {
         let Some(state) = self.pages.chips.get_mut(chip as usize) else {
             return false;
@@ -165,7 +165,8 @@ impl UntimedBuffer {
         self.room.policy.counters()
     }
 
-    /// Prefetches the data that an access to `lpn` reads. Drivers that know their next accesses call it as a hint.
+    /// Prefetches the data that an access to `lpn` reads. A driver that knows its next accesses can call this function
+    /// in advance.
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {
         self.directory.prefetch(lpn);
@@ -175,7 +176,7 @@ impl UntimedBuffer {
         self.directory.get(lpn)
     }
 
-    /// Executes one access to one page of the host request number `request`, which consists of `request_pages` pages.
+    /// Executes one access to one page. `request` is the number of the host request, which has `request_pages` pages.
     #[inline]
     pub fn access(&mut self, lpn: Lpn, write: bool, request: u64, request_pages: u32) -> &Outcome {
         let mut access = Access {
@@ -258,7 +259,8 @@ impl UntimedBuffer {
         }
     }
 
-    /// Marks the chip as idle now. Returns the pages that the policy writes back, which stay as clean pages.
+    /// Notifies the policy that a chip is idle now. Returns the pages that the policy writes back; they stay as clean
+    /// pages.
     pub fn idle(&mut self, chip: u32) -> Vec<Lpn> {
         let chip = ChipId(chip as u16);
         self.set_chip(chip.0.into(), |state| state.idle = true);
@@ -279,13 +281,13 @@ impl UntimedBuffer {
         written
     }
 
-    /// Writes a page back; it stays as a clean page.
+    /// Writes a page back. The page stays in the buffer as a clean page.
     fn clean(&mut self, page: PageId) {
         self.pages.pages[page.0 as usize].dirty = false;
         self.room.policy.cleaned(&self.pages, page);
     }
 
-    /// Drops a page, as a trim does; returns false if it is not cached.
+    /// Drops a page, as a trim does. Returns false if the page is not cached.
     pub fn trim(&mut self, lpn: Lpn) -> bool {
         let Some(page) = self.find(lpn) else {
             return false;

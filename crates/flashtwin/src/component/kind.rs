@@ -8,7 +8,7 @@ pub(crate) const TEXT_MAX: usize = 200;
 /// Kind of a key's value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
-    /// A short name: lower-case letters, digits, `-`, `_`, `.`.
+    /// A short name that consists of lower-case letters, digits, `-`, `_` and `.`.
     Name,
     /// Free text.
     Text,
@@ -18,29 +18,29 @@ pub enum Kind {
     PolicyName,
     /// `true` or `false`.
     Bool,
-    /// A whole number from the first limit to the second.
+    /// A whole number. The two fields are its least and its largest value.
     Count(u32, u32),
-    /// A whole number from the first limit to the second, or `"auto"`. With `"auto"`, the component computes the
-    /// number.
+    /// A whole number between the two fields, or `"auto"`. With `"auto"`, the component computes the number.
     CountOrAuto(u32, u32),
     /// A size in bytes, at most this many.
     Size(u64),
     /// A time in microseconds, at most this many.
     Micros(u32),
-    /// A time in microseconds, at most this many. It is one number, or a list with one number for each page type.
+    /// One time in microseconds, or a list with one time for each page type. The field is the largest value.
     MicrosByType(u32),
     /// A time in nanoseconds, at most this many.
     Nanos(u32),
     /// A percentage from 0 to below 100.
     Percent,
-    /// A number of pages of the buffer: a whole number, or a fraction of the buffer's capacity. At most the capacity.
-    Window,
-    /// A number of pages that are not in the buffer: a whole number, or a fraction of the buffer's capacity. At most
+    /// A number of pages of the buffer: a whole number, or a fraction of the buffer's capacity. The result is at most
     /// the capacity.
+    Window,
+    /// A number that is specified like a number of pages but may exceed the capacity, such as the number of remembered
+    /// pages. It is a whole number up to a fixed limit, or a fraction of the buffer's capacity.
     Beyond,
     /// A share from 0 to 1.
     Share,
-    /// A measured number, above 0 and at most a billion.
+    /// A measured number, above 0 and at most 1,000,000,000.
     Figure,
 }
 
@@ -92,7 +92,7 @@ fn write_choice<'a>(
     Ok(())
 }
 
-/// Formats a size in the largest binary unit of which it is a multiple: `32 MiB`, `1536 B`.
+/// Formats a size in the largest binary unit that divides it: `32 MiB`, `1536 B`.
 pub(crate) fn size(bytes: u64) -> String {
     for (unit, factor) in [
         ("TiB", 1 << 40),

@@ -1,6 +1,6 @@
 //! Components: policies, victim rules, translation layers and the like. Each component has one file with its name,
-//! parameters, constructor and behaviour, and one line in a table. The tables are the source for the reader and the
-//! writer of device files, for checks, suggestions in error messages, lists and documentation.
+//! parameters, constructor and behaviour, and one line in a table. From these tables, device files are read and
+//! written, values are checked, and error messages, lists and documentation are generated.
 
 mod kind;
 mod parameter;

@@ -1,4 +1,4 @@
-//! Parameters of a component: declared once, in the component's own file.
+//! Parameters of a component. Each parameter is declared once, in the component's own file.
 
 use super::words::Word;
 use super::Kind;
@@ -14,14 +14,14 @@ pub struct Parameter {
     pub default: &'static str,
     /// Meaning of the parameter, in one sentence.
     pub doc: &'static str,
-    /// Publication from which the parameter or its default is taken.
+    /// Publication that is the source of the parameter or of its default.
     pub provenance: &'static str,
 }
 
 /// Declares the parameters of a component. The macro creates:
 ///
 /// - a struct with the values of the parameters,
-/// - `ROWS`, the descriptions for the reader, the writer and the documentation,
+/// - `ROWS`, the descriptions for reading and writing device files and for the documentation,
 /// - `of`, which reads the values from [`Settings`].
 ///
 /// ```ignore
@@ -48,7 +48,7 @@ macro_rules! parameters {
                     key: stringify!($field),
                     kind: $kind,
                     default: $default,
-                    // The text of a doc comment begins with a space, which is removed here.
+                    // The text of a doc comment begins with a space. The space is removed here.
                     doc: concat!($($doc),+).split_at(1).1,
                     provenance: $from,
                 },
@@ -79,16 +79,16 @@ pub enum Value {
     Numbers(Vec<u64>),
 }
 
-/// Value of a count that the component computes itself.
+/// Text of a count that the component computes itself, in place of a number.
 pub(crate) const AUTO: &str = "auto";
 
-/// A number of pages. In a device file it is a whole number, or a share of the buffer.
+/// A number of pages. A device file gives it as a whole number, or as a fraction of the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pages(pub u32);
 
 /// A type that a field of a parameter struct can have.
 pub trait FromSetting: Sized {
-    /// Converts the value; `None` if it is of another type.
+    /// Converts the value; returns `None` if the value is of another type.
     fn from_setting(value: &Value) -> Option<Self>;
 }
 
@@ -162,7 +162,7 @@ impl FromSetting for f64 {
     }
 }
 
-/// The values of all parameters of a component, by key. They have been checked against the limits of their kinds.
+/// The values of all parameters of a component, by key. Every value has been checked against the limits of its kind.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings(Vec<(&'static str, Value)>);
 
@@ -172,7 +172,7 @@ impl Settings {
         Settings(values)
     }
 
-    /// Returns the value of a parameter that the component declares.
+    /// Returns the value of a parameter. The component must declare this parameter.
     ///
     /// # Panics
     ///
@@ -194,13 +194,13 @@ impl Settings {
 pub struct Component {
     /// Name of the component in device files.
     pub name: &'static str,
-    /// Description of the component. It continues a sentence that begins with the name.
+    /// Description of the component in one line. In texts, it follows the name of the component.
     pub line: &'static str,
     /// Parameters of the component.
     pub parameters: &'static [Parameter],
 }
 
-/// A component named in a device file, with the values of its parameters.
+/// A component that a device file selects, with the values of its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chosen {
     /// Name of the component.

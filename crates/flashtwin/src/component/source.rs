@@ -1,13 +1,13 @@
-//! The publication that a rule is taken from, and how certain it is that the rule is the published one.
+//! The publication that is the source of a rule, and the certainty that the implemented rule is the published one.
 
-/// How certain it is that a rule is as published.
+/// Certainty that an implemented rule is the published one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Provenance {
     /// Printed in one of the reproduced papers (GCaR, Harmonia, ECR, CDA-GC, CBM).
     Printed,
-    /// From the original article, in the form that is commonly known and that published implementations have.
+    /// Taken from the original article, in the form that published implementations commonly have.
     Original,
-    /// Partly our own, because the articles leave it open, or because only a summary of the original article was
+    /// Partly our own, because the articles leave details open, or because only a summary of the original article was
     /// available.
     Reconstruction,
     /// Our own design.
@@ -15,7 +15,7 @@ pub enum Provenance {
 }
 
 impl Provenance {
-    /// Returns the word for this certainty that tables of the documentation use.
+    /// Returns the word that the documentation's tables use for this certainty.
     pub fn word(self) -> &'static str {
         match self {
             Provenance::Printed => "printed",
@@ -25,7 +25,7 @@ impl Provenance {
         }
     }
 
-    /// Returns the sentence about this certainty that pages of the documentation print after the source.
+    /// Returns the sentence with which the documentation states this certainty. It follows the source of the rule.
     pub fn sentence(self) -> &'static str {
         match self {
             Provenance::Printed => "The rule is printed in this paper.",

@@ -1,6 +1,6 @@
 //! Enums whose variants are words of device files.
 
-/// An enum each of whose variants stands for a word in device files.
+/// An enum in which each variant stands for a word of device files.
 pub trait Word: Copy {
     /// Returns the word of the variant.
     fn word(self) -> &'static str;
@@ -9,7 +9,8 @@ pub trait Word: Copy {
     fn from_word(word: &str) -> Option<Self>;
 }
 
-/// Declares an enum and the word of each variant, so that each word is written in one place only:
+/// Declares an enum together with the word of each variant, so that each word appears in one place
+/// only:
 ///
 /// ```ignore
 /// words! {

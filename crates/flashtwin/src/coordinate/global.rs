@@ -1,12 +1,12 @@
 //! Harmonia's reactive schemes (section 4.3.1). When one member must collect, other members collect at the same time.
-//! In the inclusive scheme, these are all members. In the selective scheme, they are the members that will soon have
-//! to collect.
+//! In the inclusive scheme, all members collect. In the selective scheme, the members collect that would soon have to
+//! collect anyway.
 
 use super::scheme::{Coordinate, MemberView, Message, Round, Scheme};
 use crate::component::{Component, Settings};
 use crate::units::Time;
 
-/// Reactive-inclusive: when a member has fallen to T_hard free blocks, all members collect.
+/// The scheme `inclusive` (reactive-inclusive): when a member has at most T_hard free blocks, all members collect.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inclusive {
     round: Round,
@@ -43,9 +43,9 @@ impl Coordinate for Inclusive {
     }
 }
 
-/// Reactive-selective: a member that has fallen to T_soft free blocks is registered. When a member has fallen to
-/// T_hard, a round begins: all registered members collect. If another member falls to T_hard during the round, it
-/// collects on its own.
+/// The scheme `selective` (reactive-selective). A member that has at most T_soft free blocks is registered. When a
+/// member has at most T_hard free blocks, a round begins: all registered members collect. If another member falls to
+/// T_hard during the round, it collects on its own.
 #[derive(Clone, Debug)]
 pub(crate) struct Selective {
     registered: Vec<bool>,
@@ -93,7 +93,7 @@ impl Coordinate for Selective {
             out.push(Message::Participate { from: member });
         }
         if !self.round.running && view.lowest <= view.hard {
-            // A member that is registered only after the start of a round takes part in the next round.
+            // A member that is registered after the start of this round takes part in the next round.
             let registered: Vec<usize> = self.registered().collect();
             self.clear();
             self.round

@@ -1,5 +1,6 @@
-//! Harmonia's proactive scheme (section 4.3.2). While requests are in flight, it works as the reactive-selective
-//! scheme. While the array is idle, registered members collect until their reserve is free or a host request arrives.
+//! Harmonia's proactive scheme (section 4.3.2). While the array has requests in flight, the scheme works like the
+//! reactive-selective one. While the array is idle, registered members collect until their reserve is free or a host
+//! request arrives.
 
 use super::global::Selective;
 use super::scheme::{Coordinate, MemberView, Message, Scheme};
@@ -17,7 +18,7 @@ parameters! {
     }
 }
 
-/// The scheme `idle`. The array counts as idle after a fixed time without requests (Douglis et al.).
+/// The scheme `idle`. The array counts as idle when no request has been in flight for a fixed time (Douglis et al.).
 #[derive(Clone, Debug)]
 pub(crate) struct Idle {
     under_load: Selective,
@@ -73,8 +74,8 @@ impl Coordinate for Idle {
         }
     }
 
-    /// Schedules the check that may start a collection. The controller checks at multiples of T_chk. This is the
-    /// first such time at which the array has been idle for T_idle.
+    /// Schedules the check that may start a collection. The controller checks only at multiples of T_chk. The scheduled
+    /// check is the first of these at which the array has been idle for T_idle.
     fn became_idle(&mut self, now: Time) {
         let at = (now + self.after).0.div_ceil(self.every.0) * self.every.0;
         self.next_check = Time(at);

@@ -3,7 +3,7 @@
 use super::scheme::{Coordinate, Scheme};
 use crate::component::{Component, Settings};
 
-/// The scheme `local`: every member decides for itself when to collect.
+/// The scheme `local`: every member decides for itself when it collects.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Local;
 
@@ -22,7 +22,8 @@ impl Scheme for Local {
 
 impl Coordinate for Local {}
 
-/// The scheme `ideal`: uncoordinated collections that take no time. No scheme can be faster.
+/// The scheme `ideal`: members collect without coordination, and collections take no time. It is a
+/// lower bound for the response times of all schemes.
 #[derive(Clone, Debug)]
 pub(crate) struct Ideal;
 

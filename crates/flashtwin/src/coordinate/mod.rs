@@ -1,7 +1,7 @@
-//! Coordinated garbage collection of the members of an array (Kim et al., "Harmonia", MSST 2011, and others).
+//! Coordination of the garbage collections of the members of an array (Kim et al., "Harmonia", MSST 2011, and others).
 //!
-//! A scheme is a file in this directory and a line of the table below. It observes the number of free blocks of each
-//! member, and sends messages, which the array executes.
+//! Each scheme is a file in this directory and a line of the table below. A scheme observes the number of free blocks
+//! of each member, and sends messages. The array executes these messages.
 
 mod global;
 mod idle;
@@ -14,7 +14,7 @@ use crate::component::{Chosen, Component};
 use scheme::Scheme;
 pub(crate) use scheme::{Coordinate, MemberView, Message};
 
-/// The table: file and type of every scheme, in the order of the documentation. Add a scheme by adding a line.
+/// The table of schemes: file and type of each, in the order of the documentation. To add a scheme, add a line.
 macro_rules! schemes {
     ($then:ident! $rest:tt) => {
         $then! { $rest
@@ -41,7 +41,7 @@ macro_rules! declare {
         pub(crate) const SCHEMES: &[Component] = &[$($file::$Type::COMPONENT),+];
 
         impl Coordination {
-            /// Creates the scheme that the device file names, for an array of `members` members.
+            /// Creates the scheme that the device file selects, for an array of `members` members.
             pub fn of(chosen: &Chosen, members: usize) -> Coordination {
                 $(if chosen.name == $file::$Type::COMPONENT.name {
                     return Coordination::$Type($file::$Type::new(members, &chosen.settings));

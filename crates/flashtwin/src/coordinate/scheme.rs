@@ -1,24 +1,24 @@
-//! The trait of coordination schemes. A scheme sees the states of the members and sends messages, which the array
-//! executes; it never changes a member itself. Messages take no time (D-24).
+//! The trait of coordination schemes. A scheme observes the states of the members and sends messages. The array
+//! executes the messages; a scheme never changes a member itself. Messages take no time (D-24).
 
 use crate::component::{Component, Settings};
 use crate::gc::Force;
 use crate::units::Time;
 
-/// State of a member as a coordinator sees it.
+/// State of a member that is visible to a scheme.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MemberView {
     /// Number of free blocks at or below which the member is registered (T_soft).
     pub soft: u32,
     /// Number of free blocks at or below which the member must collect (T_hard).
     pub hard: u32,
-    /// Number of free blocks at or below which a pool continues an ordered collection (T_stop).
+    /// Number of free blocks (T_stop). While a pool has at most this many, it continues an ordered collection.
     pub stop: u32,
-    /// Number of free blocks at which a pool ends a collection that was started while the array is idle.
+    /// Number of free blocks at which a pool stops a collection that was started because the array was idle.
     pub idle_until: u32,
-    /// Number of free blocks that the member's scarcest pool had when a pool of the member last took a free block.
+    /// Free blocks in the member's pool with the fewest, counted when a pool of the member last took a free block.
     pub lowest: u32,
-    /// Whether the member was ordered to collect and has not finished yet.
+    /// Whether the member was ordered to collect and has not completed the order yet.
     pub ordered: bool,
 }
 
@@ -46,10 +46,10 @@ pub(super) trait Scheme: Coordinate + Sized {
     fn new(members: usize, settings: &Settings) -> Self;
 }
 
-/// Events that a scheme handles. Every method may send messages.
+/// Events that a scheme handles. Every method with the argument `_out` can send messages.
 pub(crate) trait Coordinate {
-    /// Called when a pool of the member has taken a block and now has `members[member].lowest` free blocks, which is
-    /// low.
+    /// Called when a pool of the member has taken a free block and few are left. `members[member].lowest` is then the
+    /// number of free blocks of this pool.
     fn on_low_free_blocks(
         &mut self,
         _now: Time,
@@ -62,7 +62,7 @@ pub(crate) trait Coordinate {
     fn finished(&mut self, _members: &[MemberView], _member: usize, _out: &mut Vec<Message>) {}
     /// Called when the array's last request in flight has completed.
     fn became_idle(&mut self, _now: Time) {}
-    /// Called when a host request arrives while the array has no other request.
+    /// Called when a host request arrives while the array has no other request in flight.
     fn on_request(&mut self, _members: &[MemberView], _out: &mut Vec<Message>) {}
     /// Returns the time of the scheme's next check; [`Time::NEVER`] if there is none.
     fn next_check(&self) -> Time {
@@ -72,8 +72,8 @@ pub(crate) trait Coordinate {
     fn check(&mut self, _now: Time, _members: &[MemberView], _out: &mut Vec<Message>) {}
 }
 
-/// Returns Harmonia's order FORCE_GC. Each pool collects at least one victim, then continues until it has more than
-/// T_stop free blocks (D-25).
+/// Returns Harmonia's order FORCE_GC. With this order, each pool collects at least one victim, then continues until it
+/// has more than T_stop free blocks (D-25).
 pub(super) fn force_round(view: &MemberView) -> Force {
     Force {
         until: view.stop,
@@ -83,14 +83,14 @@ pub(super) fn force_round(view: &MemberView) -> Force {
     }
 }
 
-/// A round: members that were ordered to collect together.
+/// A round, in which several members are ordered to collect at the same time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Round {
     pub running: bool,
 }
 
 impl Round {
-    /// Starts a round: orders the members in `which` to collect.
+    /// Starts a round at the request of the member `from`: orders the members in `which` to collect.
     pub fn begin(
         &mut self,
         from: usize,

@@ -1,10 +1,10 @@
-//! A proactive scheme that Harmonia's paper describes but does not implement (section 4.3.2): the controller checks
-//! the members periodically. It orders a member to collect when a collection would help, before any member must
-//! collect.
+//! A proactive scheme that Harmonia's paper describes but does not implement (section 4.3.2). The controller checks the
+//! members periodically. It orders members to collect early, before any of them must collect.
 //!
-//! In our version, a check starts a round unless a member is still collecting. The round consists of all members with
-//! a pool that has fallen to T_soft free blocks since the last round. They collect together, one block in each pool
-//! at or below T_soft. A round is therefore short, and usually begins before a pool is at T_hard.
+//! In our version, each check starts a round unless a member is still collecting. The round consists of all members in
+//! which a pool has fallen to T_soft free blocks since the last round. They collect together, one block in each pool
+//! that has at most T_soft free blocks. A round is therefore short, and usually begins before any pool has fallen to
+//! T_hard.
 
 use super::scheme::{Coordinate, MemberView, Message, Scheme};
 use crate::component::{parameters, Component, Kind, Settings};
@@ -57,7 +57,7 @@ impl Coordinate for SoftLimit {
         if view.lowest <= view.soft && !std::mem::replace(&mut self.low[member], true) {
             out.push(Message::Participate { from: member });
         }
-        // A check is scheduled only if there is a member that it must order to collect.
+        // A check is scheduled only while there is a member to order.
         if self.next_check == Time::NEVER && self.low.contains(&true) {
             self.next_check = Time((now.0 / self.every.0 + 1) * self.every.0);
         }

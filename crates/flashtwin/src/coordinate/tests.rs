@@ -9,8 +9,8 @@ use crate::component::{Settings, Value};
 use crate::gc::Force;
 use crate::units::Time;
 
-/// Four SSDs of one pool each, with these numbers of free blocks. T_hard is 5 blocks, T_soft 8 and T_stop 6; the
-/// reserve is 15 blocks.
+/// Four SSDs with one pool each. `free` has their numbers of free blocks. T_hard is 5 blocks, T_soft 8 and T_stop 6;
+/// the reserve is 15 blocks.
 struct Four {
     free: [u32; 4],
     views: Vec<MemberView>,
@@ -44,7 +44,7 @@ impl Four {
         }
     }
 
-    /// Moves a member down to the given number of free blocks.
+    /// Lowers the number of free blocks of a member to `free`, and notifies the scheme.
     fn fall(&mut self, scheme: &mut dyn Coordinate, member: usize, free: u32) {
         self.free[member] = free;
         self.views[member].lowest = free;

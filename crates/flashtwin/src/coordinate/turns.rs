@@ -1,10 +1,10 @@
-//! One member collects at a time, so that the data of all other members can be read without delay. TTFLASH (Yan et
-//! al., FAST 2017) and IODA (Li et al., SOSP 2021) have this idea; here it is applied to whole members.
+//! One member collects at a time, so that the data of all other members can be read without delay. The idea is that of
+//! TTFLASH (Yan et al., FAST 2017) and IODA (Li et al., SOSP 2021). Here, it is applied to whole members.
 //!
-//! A member requests the token when its scarcest pool falls to T_soft free blocks. Requests wait in a queue. The
-//! holder of the token collects one block in each of its pools at or below T_soft, then passes the token to the next
-//! member of the queue. A member that falls to T_hard while it waits collects without the token. T_soft should be so
-//! far above T_hard that every member of the queue receives the token before it falls to T_hard.
+//! A member requests a token when one of its pools has fallen to T_soft free blocks. Requests wait in a queue. The
+//! holder of the token collects one block in each of its pools that have at most T_soft free blocks. It then passes the
+//! token to the next member of the queue. A member that falls to T_hard while it waits collects without the token.
+//! T_soft should be so far above T_hard that every member of the queue receives the token before it falls to T_hard.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use crate::component::{Component, Settings};
 use crate::gc::Force;
 use crate::units::Time;
 
-/// The scheme `turns`: a token, which the members of the queue hold one after the other.
+/// The scheme `turns`: the member that has the token collects, and then passes it to the next member of a queue.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Turns {
     holder: Option<usize>,

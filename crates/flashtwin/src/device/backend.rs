@@ -1,5 +1,5 @@
-//! Interface between a device's front end and its back end: the flash of an SSD, or the members of an array. A back
-//! end executes page operations and returns them when they have completed.
+//! Interface between the front end of a device and its back end. The back end is the flash of an SSD, or the members of
+//! an array. It executes page operations and returns them when they have completed.
 //!
 //! The front end processes one event after the other. While it processes an event, it queues any number of operations
 //! ([`Backend::enqueue`]), and then calls [`Backend::settle`] once. For the next event, the front end:
@@ -20,15 +20,16 @@ use crate::units::{ChipId, Lpn, Time};
 /// The back end of a device. A *unit* is a part of the back end whose garbage collection the front end observes. In
 /// an SSD, it is a chip. In an array, it is a member, a chip of a member, or a set of members that share a stripe.
 pub trait Backend: Clone + std::fmt::Debug + sealed::Work {
-    /// Returns the unit that holds the page's copy or will receive its next write. `None` if the page has no copy and
-    /// may be written to any unit.
+    /// Returns the unit that holds the page's flash copy, or, if all copies of the page go to the same unit, that unit.
+    /// `None` if the page has no copy and may be written to several units.
     fn unit_of(&self, lpn: Lpn) -> Option<ChipId>;
     /// Returns the units that are collecting garbage now.
     fn units_in_gc(&self) -> &ChipSet;
-    /// Returns the time until a unit has completed its work (ECR's chip queue complete time). With `exact`, the time is
-    /// exact. Without it, the time is computed as printed in the paper (D-14).
+    /// Returns the time until a unit has completed all its queued work (the "chip queue complete time" of ECR). Without
+    /// `exact`, this time is the estimate by the formula of the ECR paper (D-14).
     fn drain_time(&self, unit: usize, exact: bool, now: Time) -> Time;
-    /// Returns the total flash time of the reads and writes queued or in service on a unit.
+    /// Returns the load of a unit: the sum of the flash times of the reads and writes that are queued or in service on
+    /// it.
     fn load(&self, unit: usize) -> Time;
     /// Whether the unit has no operation in service or waiting.
     fn is_idle(&self, unit: usize) -> bool;
@@ -40,7 +41,7 @@ pub trait Backend: Clone + std::fmt::Debug + sealed::Work {
     fn open_pages(&self, unit: usize) -> u32;
     /// Returns the flash counters from `since` to `now`.
     fn report(&self, now: Time, since: Time) -> FlashReport;
-    /// Returns the flash counters without the wear of blocks, which would need a pass over all blocks.
+    /// Returns the same flash counters except the wear of blocks. (To collect this, all blocks must be visited.)
     fn report_without_wear(&self, now: Time, since: Time) -> FlashReport;
 }
 
@@ -48,7 +49,7 @@ pub trait Backend: Clone + std::fmt::Debug + sealed::Work {
 pub(crate) mod sealed {
     use super::*;
 
-    /// Stands for "no single unit": the page may be written to several units.
+    /// In place of a unit: the page may be written to several units.
     pub const NO_HOME: ChipId = ChipId(u16::MAX);
 
     /// Executes page operations, and returns them when they have ended.
@@ -56,12 +57,12 @@ pub(crate) mod sealed {
     /// # Safety
     /// No method of this trait or of [`Backend`] may change what [`Work::kind`] returns.
     pub unsafe trait Work {
-        /// Whether the front end in front of this back end is a plain one ([`super::plain`]).
+        /// Whether this back end is behind a plain front end ([`super::plain`]).
         const PLAIN: bool = false;
         /// Whether the buffer's policy may write pages back ahead of their eviction.
         const AHEAD: bool = true;
-        /// Returns the number of the back end's variant. Some variants have a compiled copy of the request path of
-        /// their own.
+        /// Returns the kind of the back end, a small number. For some kinds, a copy of the request path is compiled for
+        /// this kind alone.
         #[inline(always)]
         fn kind(&self) -> u8 {
             0
@@ -79,8 +80,8 @@ pub(crate) mod sealed {
         fn resources(&self) -> usize;
         /// Returns the unit to which a write of the page goes.
         fn unit_for_write(&mut self, lpn: Lpn) -> u32;
-        /// Returns the only unit to which copies of the page can be written. Returns [`NO_HOME`] if copies can be
-        /// written to several units.
+        /// Returns the *home* of a page: the only unit to which its copies can be written. Returns [`NO_HOME`] if
+        /// copies can be written to several units.
         #[inline(always)]
         fn home(&self, _lpn: Lpn) -> ChipId {
             NO_HOME
@@ -89,8 +90,7 @@ pub(crate) mod sealed {
         fn unit_of_copy(&self, lpn: Lpn) -> Option<u32>;
         /// Queues an operation.
         fn enqueue(&mut self, unit: usize, op: PageOp, now: Time, events: &mut EventQueue);
-        /// Queues a write of a page that may be written to several units. `asked` is the placement that the host
-        /// requests for it.
+        /// Queues a write; the back end chooses the unit. `asked` is the placement that the host requests for the page.
         #[inline(always)]
         fn enqueue_write(&mut self, op: PageOp, _asked: Asked, now: Time, events: &mut EventQueue) {
             let unit = self.unit_for_write(op.lpn);
@@ -107,8 +107,8 @@ pub(crate) mod sealed {
         /// Called once per event, after all operations of the event have been queued.
         fn settle(&mut self, _now: Time, _events: &mut EventQueue) {}
         /// Processes the event of a resource. If an operation finished, stores it in `done`, which must be empty.
-        /// Returns the unit to activate afterwards. Returns `None` if no operation finished and no unit became idle:
-        /// such an event is internal to the back end.
+        /// Returns the unit to activate afterwards. Returns `None` for an event that is internal to the back end, that
+        /// is, if no operation finished and no unit became idle.
         fn on_event(
             &mut self,
             resource: usize,
@@ -122,7 +122,7 @@ pub(crate) mod sealed {
         }
         /// Starts the next operation of a unit, if the unit is free and an operation waits.
         fn activate(&mut self, unit: usize, now: Time, events: &mut EventQueue);
-        /// Whether a power loss may destroy data that the back end has acknowledged and not yet flushed.
+        /// Whether a power loss may destroy data that the back end has acknowledged but not flushed.
         #[inline]
         fn is_volatile(&self) -> bool {
             false
@@ -130,15 +130,15 @@ pub(crate) mod sealed {
         /// Completes the flush `op` when all earlier writes survive a power loss. Called only if
         /// [`Work::is_volatile`] returns true.
         fn flush(&mut self, _op: PageOp, _now: Time, _events: &mut EventQueue) {}
-        /// Adds the pages whose newest contents a power loss would destroy.
+        /// Adds to `lost` the pages whose newest contents would be destroyed by a power loss at this instant.
         fn lost(&self, _lost: &mut Vec<Lpn>) {}
         /// Trims a page.
         fn trim(&mut self, lpn: Lpn, now: Time, events: &mut EventQueue);
-        /// Notifies the back end that the host has written a page to the buffer at `now`. Called after the buffer's
-        /// policy has been notified.
+        /// Notifies the back end that the host has written a page to the buffer at `now`. The buffer's policy is
+        /// notified first.
         #[inline(always)]
         fn note_write(&mut self, _lpn: Lpn, _now: Time) {}
-        /// Prefetches the first data that an operation on the page accesses.
+        /// Prefetches the table entries that an operation on the page accesses first.
         fn prefetch(&self, _lpn: Lpn) {}
         /// Prefetches the state of the block with the page's old copy.
         fn prefetch_old_copy(&self, _lpn: Lpn) {}
@@ -149,7 +149,7 @@ pub(crate) mod sealed {
             self.prefetch(later);
             self.prefetch_old_copy(next);
         }
-        /// Starts or stops the record of the units whose load or drain time changes.
+        /// Starts or stops the record of units whose load or drain time has changed.
         fn follow_times(&mut self, _on: bool) {}
         /// Returns the record of the units whose load, or whose drain time without `exact`, has changed. Returns `None`
         /// if there is no record.
@@ -162,13 +162,13 @@ pub(crate) mod sealed {
         fn has_moved(&self) -> bool {
             false
         }
-        /// Returns the pages that the back end has moved to other units on its own since the last call, and trimmed
-        /// pages whose copy was dropped later. Writes of the front end are not contained.
+        /// Returns the pages whose unit the back end has changed on its own since the last call: pages moved to other
+        /// units, and trimmed pages whose copies have been dropped. Pages that the front end wrote are not included.
         fn take_moved(&mut self) -> MovedPages {
             MovedPages::default()
         }
-        /// Returns the units for which [`Backend::is_idle`] is true. Returns `None` if the back end keeps no such set.
-        /// A unit that becomes idle is in the set after it was activated.
+        /// Returns the set of idle units ([`Backend::is_idle`]); `None` if the back end keeps no such set. A unit that
+        /// becomes idle enters the set when it is next activated.
         #[inline]
         fn idle_units(&self) -> Option<&ChipSet> {
             None

@@ -1,7 +1,7 @@
 //! The controller's processor. It serves one request at a time, in the order of the queues (D-10).
 //!
-//! A request takes processor time twice. Before its pages are accessed, it takes a fixed time. When victims are
-//! chosen for it, it takes time for each list entry that the published policy inspects. This search delays the
+//! A request takes processor time twice. Before its pages are accessed, it takes a fixed time. If victims are evicted
+//! for it, their search takes time for each list entry that the published policy would inspect. The search delays the
 //! request and all later requests, but not the flash operations that the request starts.
 
 use super::requests::ReqId;
@@ -13,13 +13,14 @@ use crate::units::Time;
 pub(super) struct Controller {
     request: Time,
     scan_entry: Time,
-    /// The request for which the processor is working, before the pages of the request are accessed.
+    /// The request that the processor is working on before it accesses the request's pages.
     at_work: Option<ReqId>,
-    /// The request whose pages are being accessed.
+    /// The request whose pages the controller is accessing now.
     in_hand: Option<ReqId>,
-    /// Number of list entries inspected for the request that was last worked on.
+    /// Number of list entries inspected so far in searches for victims, since the last request's pages were first
+    /// accessed.
     inspected: u64,
-    /// Whether the processor is busy with the search for victims that the last request needed.
+    /// Whether the processor is busy with the search for the victims of the last request.
     searching: bool,
 }
 
@@ -71,7 +72,7 @@ impl<B: Backend> Device<B> {
     #[inline(never)]
     pub(super) fn wait_for_controller(&mut self, id: ReqId) {
         let is_free = self.controller.is_free_of_cost();
-        // Until the request is dispatched, this field has its time of arrival at the controller.
+        // Until the request is dispatched, this field holds the instant at which the request arrived at the controller.
         self.requests[id].dispatched = self.now;
         self.queues.push(self.requests[id].queue, id);
         match (is_free, self.queues.waiting()) {
@@ -141,7 +142,7 @@ impl<B: Backend> Device<B> {
         self.controller.inspected += entries;
     }
 
-    /// Returns the search time that is left when all pages of a request are done.
+    /// Returns how much longer the processor searches for the victims of a request whose pages are all done.
     #[inline]
     pub(super) fn search_left(&self, id: ReqId) -> Time {
         if self.controller.in_hand == Some(id) {

@@ -1,9 +1,10 @@
-//! The path of a request from its dispatch to buffer and flash until its completion.
+//! The path of a request from its dispatch, when the controller begins to access buffer and flash for it, to its
+//! completion.
 
 use super::*;
 
 impl<B: Backend> Device<B> {
-    /// Dispatches a request to buffer and flash. Its pages are accessed in ascending order, and each page then waits
+    /// Dispatches a request: accesses its pages in buffer and flash, in ascending order. Each page then waits
     /// independently of the others (D-35).
     #[inline(never)]
     pub(super) fn dispatch(&mut self, id: ReqId) {
@@ -28,7 +29,7 @@ impl<B: Backend> Device<B> {
     #[inline(never)]
     fn dispatch_past_cache(&mut self, id: ReqId) {
         let r = &mut self.requests[id];
-        // No page sets the parts of such a request. They stay zero, and are therefore marked as set.
+        // If no page sets the latency parts of the request, they must be zero. They are therefore set to zero here.
         (r.parts, r.parts_set) = (Breakdown::default(), PartsSet::All);
         let (op, first, pages) = (r.op, r.first_page, r.pages);
         if self.broken {
@@ -109,7 +110,7 @@ impl<B: Backend> Device<B> {
         self.queue_program(lpn, Cause::HostWrite, owner, Stream::Cold, fua);
     }
 
-    /// Completes one page of a request. The sum of `parts` is the time since the dispatch.
+    /// Completes one page of a request. `parts` is its latency breakdown, whose sum is the time since the dispatch.
     #[inline(always)]
     pub(super) fn page_done(&mut self, id: ReqId, parts: Breakdown) {
         let r = &mut self.requests[id];
@@ -152,8 +153,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Continues a request whose pages are all done. The access time of the buffer is next, then the transfer on the
-    /// link.
+    /// Continues a request whose pages are all done. The remaining steps are the access time of the buffer and the
+    /// transfer on the link.
     #[inline(always)]
     pub(super) fn pages_done(&mut self, id: ReqId) {
         if self.requests[id].op == Op::Flush && self.flush_behind(id) {
@@ -178,8 +179,8 @@ impl<B: Backend> Device<B> {
         self.leave_after(id, search, buffer);
     }
 
-    /// Lets the request return over the link after the remaining search time of the processor, `search`, and the
-    /// access time of the buffer, `buffer`.
+    /// Lets the request return over the link after two delays: `search`, for which the processor still searches for
+    /// victims, and `buffer`, the access time of the buffer.
     fn leave_after(&mut self, id: ReqId, search: Time, buffer: Time) {
         let r = &mut self.requests[id];
         r.write_parts_out();
@@ -207,7 +208,7 @@ impl<B: Backend> Device<B> {
         self.leave(id);
     }
 
-    /// Completes the request for the host.
+    /// Completes the request and records its metrics.
     #[inline(never)]
     pub(super) fn complete(&mut self, id: ReqId) {
         let (now, work) = (self.now, self.controller.work::<B>());
@@ -226,8 +227,8 @@ impl<B: Backend> Device<B> {
         self.leave_queue(queue);
     }
 
-    /// Completes a request that failed, or for which more than the usual metrics are recorded. `id` has been removed
-    /// already.
+    /// Completes a request in the rare cases, for example if the device is broken or completions are collected. The
+    /// record of `id` has been freed already, but is still valid.
     #[inline(never)]
     fn complete_unusually(&mut self, id: ReqId) {
         let (now, work) = (self.now, self.controller.work::<B>());

@@ -1,4 +1,5 @@
-//! Flash operations for requests and cached pages: passes them to the back end, and processes their completion.
+//! Flash operations for requests and cached pages. They are passed to the back end, and their completions are
+//! processed.
 
 use super::*;
 
@@ -10,7 +11,7 @@ impl<B: Backend> Device<B> {
         self.queue_for(request, chip, lpn, cause, owner, (Stream::Cold, false));
     }
 
-    /// Queues a write.
+    /// Queues a write to flash. `owner` is the cached page or the host request that it belongs to.
     #[inline(always)]
     pub(super) fn queue_program(
         &mut self,
@@ -24,7 +25,7 @@ impl<B: Backend> Device<B> {
         self.queue_program_for(request, lpn, cause, owner, (stream, fua));
     }
 
-    /// Queues a write for the request with this number.
+    /// Queues a write to flash. `request` is the number of the host request that causes it.
     #[inline(always)]
     pub(super) fn queue_program_for(
         &mut self,
@@ -52,7 +53,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Returns the number of the request because of which an operation is executed.
+    /// Returns the number of the host request that causes an operation of this owner.
     #[inline(always)]
     fn request_of(&self, owner: Owner) -> u32 {
         match owner.is_cached_page() {
@@ -61,7 +62,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Queues a flash operation for the request with this number.
+    /// Queues a flash operation on a chip. `request` is the number of the host request that causes it.
     #[inline(always)]
     pub(super) fn queue_for(
         &mut self,
@@ -139,8 +140,8 @@ impl<B: Backend> Device<B> {
             self.requests[id].write_parts_out();
             parts.add(&self.requests[id].parts);
         } else if done.op.cause == Cause::HostRead {
-            // The request bypassed the buffer. Before that, it waited behind accesses that were waiting for an
-            // evictable page.
+            // The read bypassed the buffer. Any time before its flash operation was queued is a wait for a slot, behind
+            // accesses that were waiting for an evictable page.
             parts.slot_order += done.op.enqueued - self.requests[id].dispatched;
         }
         if self.writes.in_turn() && done.op.cause == Cause::HostWrite {
@@ -172,7 +173,7 @@ impl OpTimes {
         }
     }
 
-    /// Returns the parts of the operation's time, from its queueing until its end at `now`.
+    /// Returns the latency breakdown of the operation, from its queueing to its end at `now`.
     #[inline(always)]
     pub fn parts(&self, now: Time) -> Breakdown {
         let waited = now - self.enqueued - self.transfer - self.array;
@@ -186,8 +187,8 @@ impl OpTimes {
         }
     }
 
-    /// Returns the parts of the last `time` of the operation, which ends at `now`. If the operation took less time than
-    /// that, returns the parts of its whole time.
+    /// Returns the latency breakdown of the last part of the operation: the time span of length `time` that ends at
+    /// `now`, when the operation ends. If the operation took less time, returns the breakdown of the whole operation.
     #[inline(always)]
     pub fn parts_within(&self, time: Time, now: Time) -> Breakdown {
         match now - self.enqueued <= time {
@@ -214,7 +215,7 @@ impl OpTimes {
     }
 }
 
-/// Returns the parts of the time of a finished flash operation, from its queueing until `now`.
+/// Returns the latency breakdown of a finished flash operation, from its queueing until `now`.
 #[inline]
 pub(super) fn flash_parts(done: &Done, now: Time) -> Breakdown {
     OpTimes::of(done, done.op.is_read()).parts(now)

@@ -1,4 +1,4 @@
-//! Gauges of a running device: requests in flight and dirty pages, and the log of its buffer.
+//! Gauges of a running device (the numbers of requests in flight and of dirty pages), and the log of its buffer.
 
 use super::{Backend, BufferEvent, Device};
 
@@ -18,7 +18,7 @@ impl<B: Backend> Device<B> {
         self.find_path();
     }
 
-    /// Returns the log of the buffer since the last call.
+    /// Returns the events of the buffer that were logged since the last call.
     pub fn take_buffer_log(&mut self) -> Vec<BufferEvent> {
         self.cache.take_log()
     }

@@ -1,9 +1,9 @@
 //! The host link: command overhead, and the wire that transfers the data of requests.
 //!
-//! A bus (the reference's, or SATA) transfers one request at a time. The bus is held while a write is received or a
-//! read is returned, as in DiskSim's device that never disconnects. Finished requests have priority over new ones. The
-//! command of a read takes no bus time. On SATA, it does not even wait for the bus (command queueing). If the transfer
-//! of a sector takes no time, no request waits for the bus.
+//! A bus (that of the reference simulator, or SATA) transfers one request at a time. The bus is held while a write is
+//! received or a read is returned, as in DiskSim's device that never disconnects. Finished requests have priority over
+//! new ones. The command of a read takes no bus time. On the reference's bus, it waits until the bus is free; on SATA,
+//! it does not wait (command queueing). If the transfer of a sector takes no time, no request waits for the bus.
 //!
 //! A duplex link (PCIe) has an inbound wire for writes and an outbound wire for reads. On each wire, requests are
 //! served in order of arrival.
@@ -17,7 +17,8 @@ use crate::request::{Op, Status};
 use crate::spec;
 use crate::units::Time;
 
-/// Timers of the link, the buffer, the controller, the buffer's policy and its pauses: indices into [`Pending`].
+/// Timers, as indices into [`Pending`]: of the link (`BUS`, `OVERHEAD`, `WAY_OUT`), of the buffer memory, of the
+/// controller's processor, of the buffer's policy (`QUIET`) and of the buffer's pauses.
 pub(super) const BUS: usize = 0;
 pub(super) const OVERHEAD: usize = 1;
 pub(super) const BUFFER: usize = 2;
@@ -28,14 +29,15 @@ pub(super) const PAUSE: usize = 6;
 /// Number of timers.
 const TIMERS: usize = 7;
 
-/// How requests use the wire.
+/// Mode of the link: how requests share the wire or wires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     /// Requests pass in no time.
     Free,
-    /// One request at a time is on the bus, with its command and its data.
+    /// One request at a time is on the bus. Its command waits for the bus, like its data.
     Bus,
-    /// The data of one request at a time are on the bus. Commands can be received at any time.
+    /// The data of one request at a time are on the bus. Commands without data, such as those of reads, do not wait for
+    /// the bus.
     QueuedBus,
     /// In each direction, the data of one request at a time are on the wire.
     Duplex,
@@ -101,15 +103,17 @@ impl Link {
 /// Pending instants of the timers.
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
-    /// For each timer: its instant in the high bits, then the order in which it was set, then its index.
+    /// For each timer, from the highest bits to the lowest: its instant, its position in the order in which timers were
+    /// set, and its index.
     entries: [u128; TIMERS],
     /// Pending timers, as bits.
     set: u32,
-    /// The least entry of the pending timers. It is stored, since it is read more often than it changes.
+    /// The least entry of the pending timers, that is, the next timer to end. It is stored because it is read more
+    /// often than it changes.
     first: u128,
 }
 
-/// Number of low bits of an entry that have the timer's index.
+/// Number of bits of an entry that hold the index of the timer.
 const WHICH_BITS: u32 = 3;
 
 #[inline(always)]
@@ -166,8 +170,8 @@ impl Pending {
         }
     }
 
-    /// Returns the least entry of the timers other than the bus, on the plain path. If the policy writes pages ahead,
-    /// [`QUIET`] may be set; no other timer is set.
+    /// On the plain path, returns the least entry of the pending timers other than [`BUS`]. Only [`QUIET`] can be among
+    /// them, and only if the policy writes pages ahead of eviction (`ahead`).
     #[inline(always)]
     fn beside_bus(&self, ahead: bool) -> u128 {
         let others = if ahead { 1 << QUIET } else { 0 };
@@ -282,8 +286,8 @@ impl<B: Backend> Device<B> {
     }
 
     /// Runs `work`, which may finish requests. After `work`, the finished requests return over the link, one after the
-    /// other. If `work` calls this function again, the requests return after the outer `work`, so that no other request
-    /// is dispatched in between.
+    /// other. If `work` itself calls this function, the requests return only after the outermost `work`, so that no
+    /// other request is dispatched in between.
     #[inline(always)]
     pub(super) fn without_bus(&mut self, work: impl FnOnce(&mut Device<B>)) {
         let outer = std::mem::replace(&mut self.link.handing_on, true);
@@ -292,8 +296,7 @@ impl<B: Backend> Device<B> {
         self.hand_on_bus();
     }
 
-    /// Calls `work` as `without_bus` does, in an event of the flash. During such an event, no other work of the link is
-    /// running.
+    /// Runs `work` as `without_bus` does. Called only at the start of an event, when no other `work` is running.
     #[inline(always)]
     pub(super) fn without_bus_in_event(&mut self, work: impl FnOnce(&mut Device<B>)) {
         debug_assert!(!self.link.handing_on, "an event within another's work");
@@ -316,7 +319,8 @@ impl<B: Backend> Device<B> {
                 _ => self.complete(id),
             };
         }
-        // Finished requests have priority over new ones. If no finished request waits, this one is the next.
+        // Finished requests have priority over new ones. If the bus is free and no other finished request waits, this
+        // request is the next.
         if self.link.on_bus.is_some() || !self.link.leaving.is_empty() {
             return self.link.leaving.push_back(id);
         }
@@ -447,9 +451,9 @@ mod tests {
     use crate::spec::builtin;
     use crate::{DeviceSpec, Ssd};
 
-    /// Submits reads and writes of one page at the same instant, to a device without a buffer. Returns the instants of
-    /// their completions, in nanoseconds. In the device, a read of a page that was never written takes no time, and a
-    /// write takes 200 us.
+    /// Submits operations on one page each, all at the same instant, to a device without a buffer. Returns the instants
+    /// of their completions, in nanoseconds. Without the link, a read takes no time, because no page was ever written,
+    /// and a write takes 200 us.
     fn ends(kind: &str, ops: &[Op]) -> Vec<(Op, u64)> {
         let overrides = [
             ("buffer", "none"),

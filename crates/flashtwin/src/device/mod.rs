@@ -9,8 +9,8 @@
 //! - *Outputs*: [`Device::completions`] has the finished requests, which the caller takes.
 //! - *State*: preconditioning, saving and loading, and the metrics.
 //!
-//! Calls must be in order of time: the instant of a request must not be before the instant to which the device has been
-//! advanced.
+//! Calls must be in the order of virtual time: a request must not be submitted at an instant before the one to which
+//! the device has been advanced.
 
 mod backend;
 mod bare;
@@ -82,21 +82,21 @@ pub(crate) struct Front<'a> {
     pub link: &'a spec::Link,
     pub controller: &'a spec::Controller,
     pub buffer: Option<&'a spec::Buffer>,
-    /// How requests for part of a page are handled.
+    /// Treatment of requests that cover only a part of a page.
     pub partial: Partial,
     /// Device parameters passed to the buffer's policy.
     pub setup: Setup,
-    /// Whether the flash uses the placement of writes.
+    /// Whether the flash uses the placement that the host requests for writes.
     pub heeds_placement: bool,
 }
 
-/// A device: a front end and a back end. A clone has the whole state of the device. The type is `repr(C)` because
-/// [`Device::as_plain`] depends on its layout.
+/// A device: a front end and a back end. A clone has the same state as the original, including requests in flight. The
+/// type is `repr(C)` because [`Device::as_plain`] depends on its layout.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Device<B: Backend> {
     now: Time,
-    /// The copy of the request path that is in use.
+    /// The compiled copy of the request path that is in use ([`plain`]).
     path: Path,
     pub(crate) events: EventQueue,
     pub(crate) backend: B,
@@ -109,8 +109,8 @@ pub struct Device<B: Backend> {
     collects_completions: bool,
     metrics: Metrics,
     address: Address,
-    /// Requests whose pages are done, and whose buffer and processor times are still running. The next request to
-    /// complete is first.
+    /// Requests whose pages are done, but whose access time of the buffer or search time of the processor has not
+    /// ended. Each has the instant of this end. The earliest is first.
     in_buffer: VecDeque<(Time, ReqId)>,
     writes: PageWrites,
     programs: ProgramLog,
@@ -123,7 +123,7 @@ pub struct Device<B: Backend> {
 /// Access times of the buffer memory.
 #[derive(Clone, Copy, Debug, Default)]
 struct BufferLatencies {
-    /// Whether neither the buffer memory nor the processor's search takes time.
+    /// Whether neither the buffer memory nor the controller's processor takes any time.
     are_none: bool,
     read: Time,
     write: Time,
@@ -214,8 +214,8 @@ impl<B: Backend> Device<B> {
         device
     }
 
-    /// Starts the back end's record of changed times if the buffer's policy requires it, otherwise stops it. Must be
-    /// called whenever the policy is replaced.
+    /// Makes the back end record which units' loads or drain times change ([`Backend::load`]), if the buffer's policy
+    /// requires this record. Otherwise stops the record. Must be called whenever the policy is replaced.
     fn follow_times(&mut self) {
         let follows = self.cache.present && self.cache.follows_times();
         self.backend.follow_times(follows);
@@ -223,7 +223,7 @@ impl<B: Backend> Device<B> {
 
     // ---- state ----
 
-    /// Returns the instant of the last event.
+    /// Returns the current instant: the one to which the device has been advanced.
     pub fn now(&self) -> Time {
         self.now
     }
@@ -233,7 +233,7 @@ impl<B: Backend> Device<B> {
         self.address.exported_bytes
     }
 
-    /// Returns the number of requests submitted so far, which is the number of the next one.
+    /// Returns the number of requests submitted so far. Because numbers begin with 0, the next request has this number.
     pub fn submitted(&self) -> u64 {
         self.requests.next_number()
     }
@@ -260,8 +260,8 @@ impl<B: Backend> Device<B> {
         report
     }
 
-    /// Returns the flash counters without the wear of blocks, which would need a pass over all blocks: `erase_spread`
-    /// and `erase_counts` are empty. Intended for callers that poll a device in real time.
+    /// Returns the flash counters without the wear of blocks: `erase_spread` and `erase_counts` are empty. This is
+    /// fast, because no blocks are visited. Intended for callers that poll a device in real time.
     pub fn flash_report_without_wear(&self) -> FlashReport {
         let since = self.metrics.since();
         let mut report = self.backend.report_without_wear(self.now, since);
@@ -269,8 +269,8 @@ impl<B: Backend> Device<B> {
         report
     }
 
-    /// Returns the limit on write-backs in flight, and the time for which write-backs waited at the limit since the
-    /// last [`Device::reset_metrics`]. Returns `None` if there is no limit, or if it was not reached.
+    /// Returns the limit on write-backs in flight, and the time for which write-backs have waited because of this limit
+    /// since the last [`Device::reset_metrics`]. Returns `None` if there is no limit, or if no write-back waited.
     pub fn write_back_limit(&self) -> Option<(u32, Time)> {
         self.cache.write_back_limit(self.now)
     }
@@ -298,8 +298,8 @@ impl<B: Backend> Device<B> {
         self.cache.reset_counters(self.now);
     }
 
-    /// Sets whether finished requests are collected for [`Device::completions`] (default: true). If not, only the
-    /// metrics count them.
+    /// Sets whether [`Device::completions`] lists finished requests (default: true). If not, only the metrics count
+    /// them.
     pub fn collect_completions(&mut self, collect: bool) {
         self.collects_completions = collect;
     }
@@ -312,16 +312,16 @@ impl<B: Backend> Device<B> {
     // ---- time ----
 
     /// Returns the instant of the next event; `None` if the device is idle. A device also counts as idle if its only
-    /// pending event is the timer of the buffer's policy for a time without host accesses.
+    /// pending event is that of a timer: some buffer policies write pages back after a time without host accesses.
     #[inline]
     pub fn next_event(&self) -> Option<Time> {
         let at = self.next_time();
         (at != Time::NEVER && !self.awaits_silence()).then_some(at)
     }
 
-    /// Whether only one timer is pending: after a time without host accesses, the buffer's policy writes pages back.
-    /// Only [`Device::advance`] lets this time pass. If [`Device::step`] did so, each caller that steps until all
-    /// requests are complete would wait for this timer.
+    /// Whether the only pending event is that of a timer after which the buffer's policy writes pages back, because the
+    /// host made no access. Only [`Device::advance`] processes this event. [`Device::step`] does not, because callers
+    /// that step until all requests are complete would then wait for the timer.
     #[inline]
     fn awaits_silence(&self) -> bool {
         B::AHEAD && self.events.next_time() == Time::NEVER && self.link.pending.is_only(link::QUIET)
@@ -337,8 +337,8 @@ impl<B: Backend> Device<B> {
         self.now = self.now.max(until);
     }
 
-    /// Processes events before `limit` until fewer than `below` requests are in the device. Then processes the
-    /// remaining events of that instant.
+    /// Processes events that are due before `limit`, until fewer than `below` requests are in the device. Then
+    /// processes the remaining events of the same instant.
     #[inline]
     pub fn advance_below(&mut self, below: usize, limit: Time) {
         let at = self.next_time();
@@ -358,7 +358,7 @@ impl<B: Backend> Device<B> {
     pub fn step_before(&mut self, limit: Time) -> bool {
         let is_due = self.next_time() < limit && !self.awaits_silence();
         if is_due {
-            // With these arguments exactly one event is processed, because no further event is due before the limit.
+            // With the limit `Time::ZERO`, no event is due after the first one, so exactly one is processed.
             self.run_events(Time::ZERO, 0);
         }
         is_due
@@ -406,7 +406,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Returns the end of this run: events at or after the end are not processed. `now` must be before `limit`.
+    /// Returns the end of the present run of events. Events at or after the end are not processed. `now` must be before
+    /// `limit`.
     #[inline(always)]
     fn end_of_run(&self, limit: Time, below: usize) -> Time {
         match self.requests.len() < below {
@@ -415,7 +416,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Processes the earliest event of link, buffer, processor and buffer policy.
+    /// Processes the event of the timer that ends first: of the link, the buffer, the processor or the buffer's policy.
     #[inline(always)]
     fn link_event(&mut self) {
         match self.link.pending.next() {
@@ -455,8 +456,8 @@ impl<B: Backend> Device<B> {
 
     // ---- requests ----
 
-    /// Prefetches the data that a future request accesses first. Drivers that know their next requests call this as a
-    /// hint.
+    /// Prefetches, as a hint, the table entries that a future request accesses first. Drivers that know their next
+    /// requests can call this.
     #[inline]
     pub fn prefetch(&self, request: &Request) {
         let page = self.address.page_of(request.offset).min(u32::MAX as u64) as u32;
@@ -474,8 +475,8 @@ impl<B: Backend> Device<B> {
         self.submit_by(now, request, tag, None)
     }
 
-    /// Submits a request to the given submission queue instead of the queue that `host.assign` selects. Numbers
-    /// beyond the last queue wrap around.
+    /// Submits a request to the submission queue with the number `queue`, instead of the one that `host.assign`
+    /// selects. Numbers beyond the last queue wrap around.
     ///
     /// # Errors
     /// Fails as [`Device::submit`] does.
@@ -540,7 +541,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Processes the arrival of a request that is within the device.
+    /// Accepts a request whose addresses are valid: stores it and puts it into its submission queue.
     #[inline(always)]
     fn begin(&mut self, now: Time, request: &Request, tag: u64, queue: Option<u16>) {
         self.now = now;

@@ -1,10 +1,10 @@
 //! Writes of parts of pages, on a device that has no buffer and does not extend requests to whole pages. Such a write
 //! first reads the page (D-97).
 //!
-//! The read must return the results of all earlier writes of the page, and the program must not undo later ones. The
-//! writes of a page therefore take turns. A turn is either one partial write, which reads, changes and programs the
-//! page, or any number of writes of the whole page. Host reads do not wait for turns. They may or may not return the
-//! data of a write that has not completed.
+//! This read must return the results of all earlier writes of the page, and the program that follows must not undo
+//! later writes. The writes of a page therefore take turns. A turn is either one partial write, which reads, changes
+//! and programs the page, or any number of writes of the whole page. Host reads do not wait for turns. Whether they
+//! return the data of a write that has not completed is undefined.
 
 use std::collections::VecDeque;
 
@@ -18,7 +18,7 @@ use crate::request::Status;
 use crate::spec::Partial;
 use crate::units::Lpn;
 
-/// Number of pages in writing for which the table is sized. With more pages, lookups take longer.
+/// Number of pages being written at a time for which the hash table is sized. With more pages, lookups take longer.
 const PAGES: usize = 1024;
 
 /// A page that is being written.
@@ -27,7 +27,7 @@ struct Written {
     lpn: Lpn,
     /// Number of running programs of the turn; 0 while the page is being read.
     programs: u32,
-    /// Breakdown of the read of the turn, if the turn has one.
+    /// Latency breakdown of the turn's read, if the turn has one.
     read: Option<Breakdown>,
     /// Writes that wait for their turn. The flag is whether the write covers the whole page.
     waiting: VecDeque<(ReqId, bool)>,
@@ -36,8 +36,8 @@ struct Written {
 /// The pages that are being written.
 #[derive(Clone, Debug)]
 pub(super) struct PageWrites {
-    /// Index of the pages. `None` if every write covers whole pages, or if the device has a buffer; writes then need
-    /// no turns.
+    /// Maps a logical page to its index in `pages`. `None` if writes need no turns: if every write covers whole pages,
+    /// or if the device has a buffer.
     directory: Option<Directory>,
     pages: Vec<Written>,
     free: Vec<u32>,
@@ -133,7 +133,7 @@ impl<B: Backend> Device<B> {
         self.direct_write(id, lpn);
     }
 
-    /// Ends the read of a page that is written in part.
+    /// Processes the end of the read with which a partial write begins.
     pub(super) fn partial_read_done(&mut self, id: ReqId, done: &Done) {
         let parts = flash_parts(done, self.now);
         let at = self.writes.find(done.op.lpn);
@@ -141,7 +141,8 @@ impl<B: Backend> Device<B> {
         page.read = Some(parts);
         page.programs = 1;
         if done.failed {
-            // The rest of the page cannot be read, so the write fails, and the page keeps its old contents.
+            // The part of the page that is not written cannot be read. The write therefore fails, and the page keeps
+            // its old contents.
             self.requests[id].status = Status::Failed;
             let mut parts = Breakdown::default();
             self.end_turn(id, done.op.lpn, &mut parts);
@@ -150,8 +151,8 @@ impl<B: Backend> Device<B> {
         self.direct_write(id, done.op.lpn);
     }
 
-    /// Ends a write's part in its turn, and adds the time that the write spent before its program to `parts`. If no
-    /// write of the turn is left, begins the next turn.
+    /// Ends the program of a page in its turn. Adds the time before the program (the wait for the turn, and the read)
+    /// to `parts`. If this was the last program of the turn, begins the next turn.
     pub(super) fn end_turn(&mut self, id: ReqId, lpn: Lpn, parts: &mut Breakdown) {
         let at = self.writes.find(lpn);
         let at = at.expect("a page being written has its place");
@@ -233,7 +234,7 @@ mod tests {
 
     use Op::{Read, Trim, Write};
 
-    /// Test vector RMW-1: the read takes 25 + 409.6 us, the program after it 409.6 + 200 us.
+    /// Test vector RMW-1 (read-modify-write). The read takes 25 + 409.6 us, and the program after it 409.6 + 200 us.
     #[test]
     fn a_write_of_a_part_reads_the_rest_first() {
         for backend in ["msr", "modern"] {
@@ -276,7 +277,7 @@ mod tests {
         }
     }
 
-    /// The first and the last of three pages are covered only in part, so both are read first, which takes 434.6 us
+    /// A write covers three pages, the first and the last only in part. These two are read first, which takes 434.6 us
     /// each. The page between them waits only for the chip.
     #[test]
     fn only_the_ends_of_a_request_are_read() {
@@ -286,9 +287,9 @@ mod tests {
         assert_eq!(reads(&ssd), 2);
     }
 
-    /// Test vector RMW-2. Two partial writes of one page do not undo each other, because the second write reads the
-    /// data that the first has programmed. A write of the whole page between them has a turn of its own. A write of
-    /// another page is executed in between. A read does not wait for a turn.
+    /// Test vector RMW-2 (read-modify-write). Two partial writes of one page do not undo each other, because the second
+    /// write reads the data that the first has programmed. A write of the whole page between them has a turn of its
+    /// own. Writes of other pages do not wait for these turns, nor do reads.
     #[test]
     fn writes_of_one_page_take_turns() {
         for backend in ["msr", "modern"] {
@@ -301,8 +302,8 @@ mod tests {
         let mut ssd = chip("msr", &[]);
         let done = ends(&mut ssd, &[(Write, 0, 16), (Write, 0, 4)]);
         assert_eq!((done, reads(&ssd)), (vec![(0, 6_096), (1, 16_538)], 1));
-        // A write of the whole page arrives while a partial write is programmed. It waits for the end of that
-        // program, and does not read.
+        // A write of the whole page arrives while a partial write of this page is being programmed. It waits for the
+        // end of that program. It needs no read.
         let mut ssd = chip("msr", &[]);
         let at = Time::from_us(500);
         for (now, bytes) in [(Time::ZERO, 4096), (at, 16 * 1024)] {
@@ -330,8 +331,8 @@ mod tests {
             (Read, 0, 4),
         ];
         let done = ends(&mut ssd, &requests);
-        // Operations in the queue of the chip, by index of the request: read for 0, program of 3, read for 4, program
-        // of 0, program of 1, read for 2, program of 2.
+        // The chip's operations in their order, with the index of the request that each is for: read for 0, program for
+        // 3, read for 4, program for 0, program for 1, read for 2, program for 2.
         let at = [4_346, 6_096, 4_346, 6_096, 6_096, 4_346, 6_096];
         let until = |n: usize| at[..n].iter().sum::<u64>();
         assert_eq!(

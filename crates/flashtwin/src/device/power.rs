@@ -1,5 +1,5 @@
-//! Power loss, for a server that stores the data outside the model. Reports the event after which the contents of a
-//! page survive a power loss, and restarts the device after one.
+//! Power loss, for a server that stores the host's data outside the model. The model reports the event after which the
+//! contents of a page survive a power loss. After a power loss, the model is restarted.
 
 use super::cache::Cache;
 use super::controller::Controller;
@@ -19,21 +19,21 @@ pub enum Durable {
     AtOnce,
     /// A program with the contents ends.
     Programmed,
-    /// A flush or a forced write ends. Before that, a programmed page may still be in the volatile memory of an
+    /// A flush or a forced write ends. Before that, even a programmed page may be only in the volatile memory of an
     /// array's member.
     Flushed,
 }
 
-/// Progress of a page's programs. The programs of one page are reported, and take effect, in the order in which they
-/// were queued.
+/// Progress of the programs (writes to flash) of a page. The programs of one page are reported, and take effect, in the
+/// order in which they were queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageProgram {
-    /// A program was queued. It has the contents that the page has at this instant.
+    /// A program was queued. It will write the contents that the page has at this instant.
     Queued(Lpn),
     /// The oldest queued program of the page has ended, so its contents are in flash.
     Ended(Lpn),
-    /// The oldest queued program of the page found no room, so flash keeps the earlier contents. If that program had
-    /// begun on a die that then failed, the earlier contents cannot be read.
+    /// The oldest queued program of the page failed, so flash keeps the earlier contents. If the program had begun on a
+    /// die that then failed, the earlier contents cannot be read.
     Failed(Lpn),
 }
 
@@ -89,19 +89,19 @@ impl<B: Backend> Device<B> {
         self.find_path();
     }
 
-    /// Returns the log since the last call, in order.
+    /// Returns the programs logged since the last call, in order.
     pub fn take_program_log(&mut self) -> std::vec::Drain<'_, PageProgram> {
         self.programs.programs.drain(..)
     }
 
     /// Simulates a power loss at this instant, and restarts the device with a new, empty front end as `front`
-    /// specifies. The data that [`Device::power_cut`] lists are lost. Requests in flight never complete. Before the
-    /// restart:
+    /// specifies. The data that [`Device::power_cut`] lists are lost. Requests in flight never complete. After the
+    /// power loss and before the restart, two things happen:
     ///
     /// - The flash completes the operations that were passed to it and any running garbage collection, with their
     ///   effects on map and wear.
-    /// - Protected memory is written to flash. A page is lost if it finds no room, or if it lacks a part that was on a
-    ///   dead die.
+    /// - Protected memory is written to flash. A page is lost if flash has no room for it, or if a part of the page was
+    ///   only on a dead die.
     ///
     /// [`Device::now`] advances during these operations, and the counters are reset to zero after them (D-135). Returns
     /// `None` if the operations take more than `steps` events.

@@ -1,4 +1,5 @@
-//! The host requests in the device. They are in a table whose places are reused.
+//! The host requests in the device. They are stored in a table. The place of a finished request is used for a later
+//! one.
 
 use std::ops::{Index, IndexMut};
 
@@ -15,13 +16,13 @@ use crate::units::Time;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ReqId(pub u32);
 
-/// A request between its arrival and its completion. The queue, the parts, and the instants after the arrival are set
-/// as the request proceeds. Fields that start at zero are adjacent, so that few instructions set them.
+/// A request between its arrival and its completion. `queue`, `parts` and the instants after the arrival are set as the
+/// request proceeds. Fields that start at zero are adjacent, so that few instructions set them.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub(super) struct InDevice {
     pub tag: u64,
-    /// Number of requests that arrived before this one.
+    /// Number of the request, in order of arrival from 0.
     pub number: u64,
     pub arrival: Time,
     /// Time at which the request passed the host link.
@@ -39,27 +40,27 @@ pub(super) struct InDevice {
     /// Submission queue of the request.
     pub queue: u16,
     pub hits: u32,
-    /// Placement id of a write, if the flash uses it.
+    /// Placement that the host requests, if the flash uses it.
     pub placement: PlacementId,
-    /// Number of the request in logs, which have 32 bits for it.
+    /// Number of the request in logs ([`number_in_logs`]).
     pub number_in_logs: u32,
     pub status: Status,
-    /// Whether at least one page was not read from the separate read cache.
+    /// Whether at least one page of a read did not come from the separate read cache.
     pub past_read_cache: bool,
     /// Whether the last step of a flush has begun, in which the back end writes its volatile data.
     pub flushing: bool,
-    /// The fields of `parts` that have been set.
+    /// The fields of `parts` that have been set. All other fields count as zero.
     pub parts_set: PartsSet,
-    /// Time at the controller before the pages were accessed. It consists of the wait until the controller takes the
-    /// request, and of the processor's work.
+    /// Time that the request spent at the controller before its pages were accessed: the wait until the controller took
+    /// it, and the fixed work of the processor.
     pub controller: Time,
-    /// End of the processor's work for the request.
+    /// Instant at which the processor ends its search for the request's victims.
     pub controller_until: Time,
-    /// Parts of the time of the page that finished last, from the dispatch on.
+    /// Latency breakdown of the page that finished last, from the dispatch of the request to the end of the page.
     pub parts: Breakdown,
 }
 
-/// Sectors that a request covers in its first page, in its last page, and in the pages between.
+/// Sectors that a request covers in its first page, in its last page, and in the pages between, as bits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spans {
     whole: u64,
@@ -91,8 +92,8 @@ pub(super) fn low_bits(n: u64) -> u64 {
     }
 }
 
-/// Returns the number of a request as logs have it, in 32 bits. A number that does not fit becomes
-/// [`FlashEvent::NO_REQUEST`](crate::FlashEvent::NO_REQUEST), so that it is never the number of another request.
+/// Converts the number of a request to the 32 bits that logs have for it. A number that does not fit becomes
+/// [`FlashEvent::NO_REQUEST`](crate::FlashEvent::NO_REQUEST), so that logs never name a wrong request.
 #[inline(always)]
 pub(super) fn number_in_logs(number: u64) -> u32 {
     number.min(u32::MAX.into()) as u32
@@ -108,14 +109,14 @@ impl InDevice {
         }
     }
 
-    /// Completes `parts`, and marks all of them as set.
+    /// Sets the fields of `parts` that have not been set yet to zero.
     pub fn write_parts_out(&mut self) {
         self.parts = self.parts_set.of(&self.parts);
         self.parts_set = PartsSet::All;
     }
 
-    /// Returns the entry of the request for the metrics. The request finished at `now`. `work` is the processor's
-    /// fixed time per request.
+    /// Returns the data of a finished request that the metrics record. The request finished at `now`. `work` is the
+    /// fixed time that the processor works for each request.
     #[inline(always)]
     pub fn finished(&self, now: Time, work: Time) -> Finished<'_> {
         debug_assert!(self.parts_set == PartsSet::All || self.controller == Time::ZERO);
@@ -137,7 +138,7 @@ impl InDevice {
         }
     }
 
-    /// Returns the number of sectors of a read or write that cross the host link.
+    /// Returns the number of sectors that a read or write transfers over the host link.
     #[inline(always)]
     pub fn link_sectors(&self, address: &Address) -> u64 {
         match address.round {
@@ -172,7 +173,7 @@ impl InDevice {
 #[derive(Clone, Debug)]
 pub(super) struct Requests {
     places: TrustedTable<InDevice>,
-    /// Free places. The table has an entry for each place; the first `free` entries are valid.
+    /// The free places are the first `free` entries of this table. The table has as many entries as there are places.
     are_free: TrustedTable<ReqId>,
     free: usize,
     next_number: u64,
@@ -183,7 +184,7 @@ impl Default for Requests {
         Requests {
             // SAFETY: `Requests::add` assigns the numbers, and no place is ever removed.
             places: unsafe { TrustedTable::new(Vec::new()) },
-            // SAFETY: the table has an entry for each place, and at most all places are free.
+            // SAFETY: the table has as many entries as there are places, and no more places than these can be free.
             are_free: unsafe { TrustedTable::new(Vec::new()) },
             free: 0,
             next_number: 0,
@@ -202,7 +203,8 @@ impl Requests {
         self.next_number
     }
 
-    /// Returns the number of the next request, and advances it. Called for a request that is stored elsewhere.
+    /// Returns the number of the next request, and advances the numbering. Also called if the request is not stored in
+    /// this table (see `bare`).
     pub fn take_number(&mut self) -> u64 {
         let number = self.next_number;
         self.next_number += 1;

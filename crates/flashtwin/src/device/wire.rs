@@ -3,22 +3,25 @@
 use crate::spec::{self, LinkKind};
 use crate::units::Time;
 
-/// SATA: 6 Gb/s, with 8 bits encoded in 10.
+/// Rate of SATA: 6 Gb/s, with 8 bits of data encoded in 10 bits.
 const SATA_BYTES_PER_S: u64 = 600_000_000;
-/// Largest amount of data in a frame. `SATA_FRAMING_BYTES` are added to it: start, header, checksum, end.
+/// Largest number of data bytes in a SATA frame. Start, header, checksum and end of the frame add `SATA_FRAMING_BYTES`.
 const SATA_FRAME_BYTES: u64 = 8192;
 const SATA_FRAMING_BYTES: u64 = 16;
-/// Time between two frames. Fitted: no SATA drive is sold with more than 560 MB/s.
+/// Time between two SATA frames. It is fitted, so that the link transfers about 560 MB/s: no SATA drive is sold with a
+/// higher rate.
 const SATA_TURN: Time = Time::from_ns(900);
-/// Time for command, set-up and status frames. Fitted: SATA drives reach at most 98 000 requests of 4 KiB per second.
+/// Time that a request needs for its command, set-up and status frames. It is fitted, so that the link transfers about
+/// 98 000 requests of 4 KiB per second, which is the most that SATA drives reach.
 const SATA_COMMAND: Time = Time::from_ns(2_400);
 
-/// Bytes that a PCIe packet adds to its payload: framing, a header of four words, checksum.
+/// Number of bytes that a PCIe packet has in addition to its payload: framing, a header of four words, and a checksum.
 const PCIE_PACKET_BYTES: u64 = 24;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Wire {
-    /// The reference's bus. `per_sector` is zero if there is no bus.
+    /// The bus of the reference simulator. `per_sector` is the transfer time of a sector; it is zero if there is no
+    /// bus.
     Bus {
         per_sector: Time,
     },
@@ -37,7 +40,8 @@ impl Wire {
             },
             LinkKind::Sata => Wire::Sata,
             LinkKind::Pcie => {
-                // PCIe encodes 8 bits in 10 in the first two generations, and 128 bits in 130 from the third on.
+                // PCIe encodes 8 bits of data in 10 bits in its first two generations, and 128 bits in 130 from the
+                // third on.
                 let lane = match link.pcie_generation {
                     1 => 2_000_000_000,
                     2 => 4_000_000_000,
@@ -132,13 +136,13 @@ mod tests {
 
     #[test]
     fn a_page_over_each_wire() {
-        // 16 packets of 280 bytes each.
+        // 4 KiB are 16 packets of 280 bytes each (256 bytes of payload and 24 bytes of framing).
         assert_eq!(pcie(1, 1).time(8), Time(4480 * 4_000));
         assert_eq!(pcie(2, 1).time(8), Time(4480 * 2_000));
         assert_eq!(pcie(3, 4).time(8), Time(1_137_500));
         assert_eq!(pcie(4, 4).time(8), Time(568_750));
         assert_eq!(pcie(3, 4).time(0), Time::ZERO);
-        // A page is 4112 bytes with framing, at 600 bytes per microsecond.
+        // With framing, a page of 4 KiB is 4112 bytes. They are transferred at 600 bytes per microsecond.
         let page = Wire::Sata.time(8);
         assert_eq!(page, Time(6_853_333 + 900_000 + 2_400_000));
         assert!(!Wire::Sata.is_duplex() && pcie(3, 4).is_duplex());

@@ -1,13 +1,13 @@
-//! The buckets of the event queue. For each bucket, one bit records whether it is empty.
+//! The buckets of the event queue. One bit per bucket records whether the bucket has entries.
 
 /// Means "no resource".
 pub(super) const NONE: u32 = u32::MAX;
 
-/// A bucket: a list of resources, the earliest instant first. Their instants are in one span of the calendar, or in
-/// the spans at the same position of later rounds.
+/// A bucket: a list of resources, sorted by their pending instants with the earliest first. These instants are in one
+/// span of the calendar, or in the spans that use the same bucket in later rounds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bucket {
-    /// First resource of the list; [`NONE`] if the bucket is empty (`last` is then undefined).
+    /// First resource of the list. If the bucket is empty, this is [`NONE`], and `last` is undefined.
     pub first: u32,
     pub last: u32,
 }
@@ -17,8 +17,8 @@ const EMPTY: Bucket = Bucket {
     last: NONE,
 };
 
-/// Index of a bucket. Only [`Calendar::spot`] creates one, so that it is always below the number of buckets. That
-/// number never changes.
+/// Index of a bucket. Only [`Calendar::spot`] creates an index, which is therefore always below the number of buckets.
+/// The number of buckets never changes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spot(usize);
 
@@ -35,8 +35,8 @@ impl Spot {
     }
 }
 
-/// Buckets for consecutive spans of time. After the last bucket, the first one is used again for the next span: this
-/// begins a new round. The number of buckets is a power of two, and at least 64.
+/// Buckets for consecutive spans of time. The span after that of the last bucket uses the first bucket again; with it,
+/// a new round begins. The number of buckets is a power of two, and at least 64.
 #[derive(Clone, Debug)]
 pub(super) struct Calendar {
     buckets: Vec<Bucket>,
@@ -63,7 +63,8 @@ impl Calendar {
         Spot(span as usize & self.wrap)
     }
 
-    /// Returns the number of buckets from `start` forward to `spot`. The first bucket follows the last one.
+    /// Returns the number of steps forward from the bucket `start` to the bucket `spot`. After the last bucket, the
+    /// first one is next.
     pub fn distance(&self, start: Spot, spot: Spot) -> u64 {
         (spot.0.wrapping_sub(start.0) & self.wrap) as u64
     }

@@ -1,13 +1,13 @@
-//! The event queue. It has at most one pending instant for each resource, and returns them in order of time.
+//! The event queue. Each resource has at most one pending instant. The queue returns the instants in order of time.
 //!
-//! A resource is a chip, a channel or a bus. Its pending instant is the time at which its current operation
-//! completes. The queue is a calendar queue (Brown 1988). All buckets span the same length of time, and are used
-//! again in rounds. A bucket is a sorted list, linked through the table of resources. One bit per bucket records
-//! whether it is empty.
+//! A resource is a chip, a channel or a bus. Its pending instant is the time at which its current operation completes.
+//! The queue is a calendar queue (Brown 1988). It has a fixed number of buckets, which cover equally long spans of
+//! time. After the last bucket, the first one is used again: a new round begins. A bucket is a sorted list, linked
+//! through the table of resources. One bit per bucket records whether the bucket has entries.
 //!
 //! Setting an instant, or taking the earliest one, accesses one or two buckets, however many instants are pending.
-//! Events of one instant are processed in the order in which they were set, as in the reference: an instant that is
-//! equal to pending ones is inserted after them. Nothing is allocated after construction.
+//! Events of the same instant are processed in the order in which they were set, as in the reference simulator. A new
+//! instant is therefore inserted after pending ones that are equal. No memory is allocated after construction.
 
 mod calendar;
 
@@ -17,26 +17,27 @@ use self::calendar::{Bucket, Calendar, Spot, NONE};
 use crate::memory::TrustedTable;
 use crate::units::Time;
 
-/// Number of low bits of an entry that hold the resource. The bits above them hold the position in the order of
-/// setting. The upper 64 bits hold the instant. Entries can thus be compared as numbers.
+/// Number of low bits of an entry that contain the resource. Above them, an entry contains its number in the *order of
+/// setting*: each instant that is set receives the next number. The upper 64 bits contain the instant. Entries can
+/// therefore be compared as numbers.
 const RESOURCE_BITS: u32 = 20;
-/// Number of bits for the position in the order of setting in an entry without a group. In an entry with a group, the
-/// position has only [`ORDER_BITS`], and the group is in the bits above the position.
+/// Number of bits for the order of setting in an entry without a group. In an entry with a group, the order of setting
+/// has only [`ORDER_BITS`], and the bits above it contain the group.
 const ORDER_BITS_ALONE: u32 = u64::BITS - RESOURCE_BITS;
 const ORDER_ALONE_MAX: u64 = (1 << ORDER_BITS_ALONE) - 1;
 const ORDER_BITS: u32 = 36;
 /// A value larger than every entry: no entry.
 const NOTHING: u128 = u128::MAX;
-/// Initial width of a bucket, as a power of two of picoseconds. It is about a microsecond.
+/// Initial width of a bucket: 2^20 picoseconds, about a microsecond.
 const SHIFT_FIRST: u32 = 20;
-/// Number of buckets per resource. With fewer buckets of the initial width, pending instants would extend over
-/// several rounds.
+/// Number of buckets per resource. With fewer buckets, pending instants would extend over several rounds at the initial
+/// width.
 const BUCKETS_A_RESOURCE: usize = 16;
-/// Mean time between events divided by the width of a bucket, as a power of two. If this quotient were 1, a bucket
-/// would hold a second entry about half the time, which the processor cannot predict.
+/// Binary logarithm of the ratio between the mean time from event to event and the width of a bucket. If the ratio were
+/// 1, a bucket would have a second entry about half the time, which the processor cannot predict.
 const NARROWER: u32 = 2;
-/// The width is chosen again after this many unsuccessful looks per resource. A look examines an entry or a word of
-/// bits.
+/// Number of unsuccessful looks per resource after which the width of the buckets is chosen again. A look examines one
+/// entry, or one word of bits.
 const LOOKS_MAX: u32 = 16;
 
 /// The pending instant of a resource.
@@ -53,23 +54,23 @@ pub struct EventQueue {
     /// Entry and successor of each resource.
     slots: TrustedTable<Slot>,
     calendar: Calendar,
-    /// Width of a bucket, as a power of two of picoseconds.
+    /// Binary logarithm of the width of a bucket in picoseconds.
     shift: u32,
-    /// The earliest entry, or [`NOTHING`]. It is stored here because it is read more often than it changes.
+    /// The earliest entry, or [`NOTHING`]. A copy is kept here because it is read more often than it changes.
     first: u128,
-    /// The last position taken in the order of setting. The high bits, for which an entry has no room, are all ones.
-    /// After the largest position that fits, the next increment therefore overflows, which shows that the positions
-    /// are used up.
+    /// The last number assigned in the order of setting. The bits that do not fit into an entry are all ones. When the
+    /// numbers are used up, the next increment therefore overflows.
     last_order: u64,
-    /// The last position in the order of setting that fits into an entry.
+    /// The largest number of the order of setting that fits into an entry.
     order_max: u64,
-    /// Number of unsuccessful looks since the width was last chosen. Above `looks_max`, the width is chosen again.
+    /// Number of unsuccessful looks since the width was last chosen. If it exceeds `looks_max`, the width is chosen
+    /// again.
     looks: u32,
     looks_max: u32,
-    /// Instant at which the width was last chosen, and the last position in the order of setting at that instant.
+    /// Instant at which the width was last chosen. `chosen_order` is the value of `last_order` at that time.
     chosen_at: Time,
     chosen_order: u64,
-    /// Group of each resource. Events of one instant are ordered by group first, and within a group in the order of
+    /// Group of each resource. Events of the same instant are ordered by group, and within a group in the order of
     /// setting. Empty if there are no groups.
     groups: Vec<u32>,
 }
@@ -93,7 +94,7 @@ impl EventQueue {
             next: NONE,
         };
         EventQueue {
-            // SAFETY: `EventQueue::entry` has checked the resource of each number in a bucket, a slot or an entry.
+            // SAFETY: every resource number in a bucket, a slot or an entry was checked by `EventQueue::entry`.
             slots: unsafe { TrustedTable::new(vec![slot; resources]) },
             calendar: Calendar::new(BUCKETS_A_RESOURCE * resources),
             shift: SHIFT_FIRST,
@@ -108,8 +109,8 @@ impl EventQueue {
         }
     }
 
-    /// Orders events of one instant by group from now on, and events of one group in the order of setting. `groups`
-    /// has the group of each resource.
+    /// Sets the group of each resource. Events of the same instant are then ordered by group, and within a group in the
+    /// order of setting.
     pub fn order_by_group(&mut self, groups: Vec<u32>) {
         debug_assert!(self.first == NOTHING, "set before anything is pending");
         debug_assert_eq!(groups.len(), self.slots.len());
@@ -121,14 +122,14 @@ impl EventQueue {
         (self.last_order, self.chosen_order) = (!self.order_max, !self.order_max);
     }
 
-    /// Takes the next position in the order of setting, for an instant that is stored outside the queue.
+    /// Assigns the next number in the order of setting to an instant that is stored outside the queue. Returns the
+    /// number.
     #[inline]
     pub fn take_order(&mut self) -> u64 {
         self.take_place() & self.order_max
     }
 
-    /// Takes the next position in the order of setting. In the result, all bits for which an entry has no room are
-    /// ones.
+    /// Assigns the next number in the order of setting. In the result, all bits that do not fit into an entry are ones.
     #[inline(always)]
     fn take_place(&mut self) -> u64 {
         let (next, carry) = self.last_order.overflowing_add(1);
@@ -139,9 +140,9 @@ impl EventQueue {
         self.last_order
     }
 
-    /// Called when all positions in the order of setting are used up. Numbers the pending instants from 1 without
-    /// changing their order, and takes the next position. An instant stored outside the queue keeps its old, larger
-    /// position. It is therefore ordered after pending entries of the same instant.
+    /// Called when all numbers of the order of setting are used up. Renumbers the pending entries from 1 in the same
+    /// order, then assigns the next number. An instant that is stored outside the queue keeps its old, larger number.
+    /// It is therefore ordered after pending entries of the same instant.
     #[cold]
     fn number_anew(&mut self) {
         let order = u128::from(self.order_max) << RESOURCE_BITS;
@@ -158,7 +159,7 @@ impl EventQueue {
         self.fill(pending);
     }
 
-    /// Sets the pending instant of a resource that has none.
+    /// Sets the pending instant of a resource. The resource must have none.
     #[inline(always)]
     pub fn set(&mut self, resource: usize, at: Time) {
         let entry = self.entry(resource, at);
@@ -166,7 +167,7 @@ impl EventQueue {
         self.note(entry);
     }
 
-    /// Makes the new entry the earliest one, if it is earlier than all others. This is rare.
+    /// Records the new entry as the earliest one if it is earlier than all others, which is rare.
     #[inline(always)]
     fn note(&mut self, entry: u128) {
         if entry < self.first {
@@ -203,7 +204,7 @@ impl EventQueue {
         }
     }
 
-    /// Returns a resource, and those after it in the list of its bucket.
+    /// Returns a resource and all resources after it in the list of its bucket.
     fn linked_from(&self, first: u32) -> impl Iterator<Item = u32> + '_ {
         let next = |&at: &u32| Some(self.slots[at as usize].next).filter(|&at| at != NONE);
         std::iter::successors(Some(first).filter(|&at| at != NONE), next)
@@ -221,7 +222,7 @@ impl EventQueue {
         u128::from(at.0) << 64 | u128::from(below)
     }
 
-    /// Returns the number of the span of an entry.
+    /// Returns the number of the span that contains the instant of an entry.
     #[inline(always)]
     fn span(&self, entry: u128) -> u64 {
         instant(entry) >> self.shift
@@ -275,8 +276,8 @@ impl EventQueue {
 
     /// Removes the entry of a resource from the list of its bucket.
     fn take_out(&mut self, resource: u32) {
-        // If the resource is not in the bucket, the loop reaches the end of the list, which is no valid index, and
-        // panics.
+        // If the resource is not in the bucket, the loop reaches the end of the list. The end is not a valid index, so
+        // the next access panics.
         let slots = &*self.slots;
         let slot = slots[resource as usize];
         let at = self.spot(slot.entry);
@@ -297,8 +298,8 @@ impl EventQueue {
         }
     }
 
-    /// Returns the earliest entry. No entry may be in a span before `span`. In `ahead`, the first bit stands for the
-    /// bucket of `span`, and the following bits for the buckets after it. A bit is 1 if its bucket has entries.
+    /// Returns the earliest entry. No entry may be in a span before `span`. The lowest bit of `ahead` stands for the
+    /// bucket of `span`, and the next bits for the next buckets. A bit is 1 if its bucket has entries.
     #[inline(always)]
     fn find_first(&mut self, span: u64, ahead: u64) -> u128 {
         if let Some(bits) = NonZeroU64::new(ahead) {
@@ -312,8 +313,8 @@ impl EventQueue {
         self.search(span)
     }
 
-    /// Finds the earliest entry if [`EventQueue::find_first`] has not found it: its bucket is in another word, or is
-    /// preceded by a bucket that only has entries of later rounds.
+    /// Finds the earliest entry in the cases that [`EventQueue::find_first`] does not handle: the bucket of the entry
+    /// is in another word of bits, or an earlier bucket in the word has only entries of later rounds.
     #[inline(never)]
     fn search(&mut self, span: u64) -> u128 {
         if self.looks > self.looks_max {
@@ -331,8 +332,8 @@ impl EventQueue {
         let mut bits = words[word] & (u64::MAX << start.bit());
         // Earliest of the examined entries of later rounds.
         let mut later = NOTHING;
-        // The word of `start` is examined twice. The second time, only its bits before `start` can have an entry of
-        // this round.
+        // The word of `start` is examined twice, first from the bit of `start` on. The second time, only the bits
+        // before it can have an entry of this round.
         for looks in 0..=words.len() {
             while bits != 0 {
                 let at = word as u64 * 64 + u64::from(bits.trailing_zeros());
@@ -353,7 +354,7 @@ impl EventQueue {
         later
     }
 
-    /// Chooses the width of buckets by the mean time between events since the last choice.
+    /// Chooses the width of the buckets from the mean time between events since the width was last chosen.
     #[cold]
     fn choose_width(&mut self) {
         let now = Time(instant(self.first));
@@ -379,7 +380,7 @@ impl EventQueue {
 
     /// Inserts all entries into their buckets.
     fn fill(&mut self, mut pending: Vec<u128>) {
-        // In sorted order, each entry is appended at the end of its bucket.
+        // The entries are inserted in sorted order, so that each is appended at the end of its bucket.
         pending.sort_unstable();
         self.calendar.clear();
         for entry in pending {
@@ -393,7 +394,7 @@ impl EventQueue {
         Time(instant(self.first))
     }
 
-    /// Returns the position in the order of setting of the earliest entry.
+    /// Returns the number that the earliest entry has in the order of setting.
     #[inline]
     pub fn next_order(&self) -> u64 {
         self.first as u64 >> RESOURCE_BITS
@@ -458,8 +459,8 @@ mod tests {
         seeds(3).for_each(|seed| compare(seed, Some(255)));
     }
 
-    /// Compares a queue with a sorted list. At every `every`-th step, the last position is set so high that the
-    /// positions in the order of setting are soon used up.
+    /// Compares a queue with a sorted list. With `every`, once in this many steps, the last number is raised so far
+    /// that the numbers of the order of setting are soon used up.
     fn compare(seed: u64, every: Option<usize>) {
         let mut rng = Rng::new(seed);
         let mut queue = EventQueue::new(64);
@@ -475,8 +476,8 @@ mod tests {
                 queue.last_order = u64::MAX - rng.below(100);
                 anew += 1;
             }
-            // Instants are this far apart: within one bucket of the initial width, over many buckets, or so far that
-            // widths are chosen again.
+            // Largest distance of a new instant from the last one: within one bucket of the initial width, over many
+            // buckets, or so far that the width is chosen again.
             let apart = [9, 1 << 24, 1 << 40][step / 1_000 % 3];
             let what = rng.below(6);
             if what == 5 {

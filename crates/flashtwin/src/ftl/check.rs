@@ -1,4 +1,4 @@
-//! Checks that the arrays of the page map agree with each other.
+//! Checks of the page map: its arrays must agree with each other.
 
 use std::panic::resume_unwind;
 use std::thread;
@@ -8,18 +8,18 @@ use super::page::{PageMap, NOT_SEALED, UNMAPPED};
 /// Number of pages that are processed together, in vector registers of the processor.
 const LANES: usize = 8;
 
-/// Number of logical pages from which on two threads check a map. Checking a map of this size takes milliseconds;
-/// starting a thread takes far less.
+/// Number of logical pages from which on a map is checked by two threads. The check of such a map takes milliseconds;
+/// the start of a thread takes far less.
 const ON_TWO_THREADS: usize = 1 << 20;
 
-/// Number of pairs of a logical page and its flash page, and [`sum_pairs`] over these pairs.
+/// Number of pairs of a logical page and its flash page, and the checksum of these pairs ([`sum_pairs`]).
 #[derive(Clone, Copy, Default)]
 struct Pairs {
     count: u64,
     sum: u64,
 }
 
-/// For each value of a byte, a mask for each bit. The mask has all bits set if the bit is set.
+/// For each value of a byte, one mask per bit: all ones if the bit is set, all zeros if not.
 static MASKS: [[u32; LANES]; 256] = {
     let mut masks = [[0; LANES]; 256];
     let mut i = 0;
@@ -34,10 +34,10 @@ static MASKS: [[u32; LANES]; 256] = {
     masks
 };
 
-/// Sums the products of hashed logical and flash page numbers, over the pairs whose `mask` has all bits set. If the map
-/// and its inverse disagree, their sums almost certainly differ. Since products are summed, exchanging two pages
-/// changes the sum. To follow each page from one table to the other would cost a cache miss per page, which would be
-/// most of the time of loading a state.
+/// Returns a checksum of pairs of logical and flash pages: the sum of the products of their hashed numbers. Only pairs
+/// whose `mask` is all ones count. If the map and its inverse disagree, their checksums almost certainly differ, even
+/// if two pages are merely exchanged. The alternative is to follow each page from one table to the other. It would cost
+/// a cache miss per page, and most of the time of loading a state.
 #[inline(always)]
 fn sum_pairs(lpns: [u32; LANES], ppns: [u32; LANES], mask: [u32; LANES]) -> u64 {
     let mut sum = 0u64;
@@ -66,7 +66,7 @@ fn lanes(part: &[u32]) -> [u32; LANES] {
 }
 
 impl PageMap {
-    /// Checks that all arrays agree with each other. Used by tests, and for states read from a file.
+    /// Checks that all arrays agree with each other. Called by tests, and after a state is read from a file.
     pub fn check(&self) -> Result<(), String> {
         self.check_pages()?;
         self.check_pools()?;
@@ -76,7 +76,8 @@ impl PageMap {
         self.check_counts()
     }
 
-    /// Checks that map, inverse map, live bits and tallies agree, for all pages. Each run ends with this check.
+    /// Checks all pages: the map, the inverse map, the live bits and the tallies (live pages per block) must agree.
+    /// Each run ends with this check.
     pub(super) fn check_pages(&self) -> Result<(), String> {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
@@ -128,9 +129,8 @@ impl PageMap {
         })
     }
 
-    /// Returns the number of live flash pages according to the live bits, and the sum of their pairs (logical page,
-    /// flash page) according to the inverse map. Fails if the tally of a block differs from the number of its live
-    /// bits.
+    /// Counts the live flash pages by the live bits, and computes the checksum of their pairs (logical page, flash
+    /// page) by the inverse map. Fails if the tally of a block differs from the number of its live bits.
     #[inline(always)]
     fn live_pages(&self) -> Result<Pairs, String> {
         let mut live = Pairs::default();
@@ -146,7 +146,7 @@ impl PageMap {
         Ok(live)
     }
 
-    /// Returns the number of mapped pages, and the sum of their pairs (logical page, flash page) according to the map.
+    /// Counts the mapped logical pages, and computes the checksum of their pairs (logical page, flash page) by the map.
     /// Also returns the largest flash page in the map.
     #[inline(always)]
     fn mapped_pages(&self) -> (Pairs, u32) {
@@ -172,16 +172,15 @@ impl PageMap {
                 "{live} live flash pages, {mapped} mapped pages, {counted} counted"
             ));
         }
-        // The largest flash page is checked here, because tables are later indexed by the pages of the map without a
-        // check.
+        // The largest flash page must be checked here, because the pages in the map are later used as indices of tables
+        // without a check.
         if live.sum != mapped.sum || last as usize >= self.reverse.len() {
             return Err("a live flash page is not where the map has its logical page".into());
         }
         Ok(())
     }
 
-    /// Returns the number of live pages of a block, and the sum of their pairs of logical and flash
-    /// page.
+    /// Returns the number of live pages of a block, and the checksum of their pairs (logical page, flash page).
     #[inline(always)]
     fn live_pairs(&self, block: u32) -> Result<(u32, u64), String> {
         let s = &self.shape;
@@ -191,8 +190,8 @@ impl PageMap {
         let count = words.iter().map(|word| word.count_ones()).sum();
         let (mut pairs, mut largest) = (0u64, [0; LANES]);
         let bytes = words.iter().flat_map(|word| word.to_le_bytes());
-        // The loop has no branch on whether a page is live: in a worn block, the processor could not predict this
-        // branch.
+        // The loop has no branch that depends on whether a page is live. In a block with many invalid pages, the
+        // processor could not predict this branch.
         for (n, byte) in bytes.enumerate() {
             let at = n * LANES;
             let part = reverse.get(at..).unwrap_or_default();
@@ -253,8 +252,8 @@ impl PageMap {
         Ok(())
     }
 
-    /// Checks that the open block of a pool was opened after all other blocks of the pool that have live pages. The
-    /// placement of the next page relies on this order.
+    /// Checks that no block of a pool with live pages was opened after the pool's open block. The placement of the next
+    /// page relies on this order.
     fn check_order(&self, pool: u32) -> Result<(), String> {
         if !self.hot.is_empty() || self.is_retired(pool) {
             return Ok(());
@@ -271,8 +270,9 @@ impl PageMap {
         }
     }
 
-    /// Checks a frontier. If the open block is full, nothing else is required of it, since it may have been
-    /// collected. If it is not full, it must be in use, and no page at or after its frontier may have been written.
+    /// Checks a write frontier: the open block, and the next page to write in it. A full open block passes, since it
+    /// may have been collected. Any other open block must not be free, must not be marked as collectable, and must have
+    /// no live page from the frontier on.
     fn check_frontier(
         &self,
         pool: u32,
@@ -293,8 +293,8 @@ impl PageMap {
         Ok(())
     }
 
-    /// Checks that no free block is recorded as hot, and that each open block is recorded as hot or cold according to
-    /// its stream. Does nothing if the map does not record hot blocks.
+    /// Checks the records of hot blocks. No free block may be recorded as hot. An open block that is not full must be
+    /// recorded as the stream (hot or cold) for which it is open. Does nothing if the map does not record hot blocks.
     fn check_hot_blocks(&self) -> Result<(), String> {
         if self.hot_blocks.is_empty() {
             return Ok(());
@@ -318,7 +318,7 @@ impl PageMap {
         Ok(())
     }
 
-    /// Compares the running counters with a new count over all blocks.
+    /// Compares the counters that are updated during a run with a new count over all blocks.
     fn check_counts(&self) -> Result<(), String> {
         let mut afresh = Counts::of(self);
         let counted = Counts {
@@ -328,7 +328,8 @@ impl PageMap {
             chip_free: self.chip_free.clone(),
             oldest_open: self.oldest_open.to_vec(),
         };
-        // A room that exceeds the range of its type was stored as the largest number, so it is not compared.
+        // If the room of a pool exceeds the range of its type, the stored value is the largest number of the type. Such
+        // a room is not compared.
         for (room, counted) in afresh.room.iter_mut().zip(&counted.room) {
             if *room == i32::MAX {
                 *room = *counted;

@@ -1,4 +1,5 @@
-//! Initial states: every page written once sequentially, or the state of a chip after long random writing.
+//! Initial states of the page map: every page written once in order, or on each chip the state of a chip that was
+//! randomly written for a long time.
 
 use super::page::{PageMap, UNMAPPED};
 use crate::units::Lpn;
@@ -9,16 +10,16 @@ impl PageMap {
         self.shape.exported_pages / self.shape.chips
     }
 
-    /// Returns the logical page that is the `i`-th page of `chip` (static striping).
+    /// Returns the `i`-th logical page of `chip` with static striping.
     #[inline]
     pub fn lpn_of(&self, chip: u32, i: u32) -> Lpn {
         let stride = self.shape.stride_pages;
         Lpn((i / stride * self.shape.chips + chip) * stride + i % stride)
     }
 
-    /// Writes every logical page once in ascending order. The reference (DiskSim with Microsoft's SSD extension) starts
-    /// in this state. `order(chip, n)` is the n-th block that is filled in a chip. With `keep_last_open`, the last
-    /// filled block of each chip is never collected (quirk Q5).
+    /// Writes every logical page once in ascending order. This is the initial state of the reference (DiskSim with
+    /// Microsoft's SSD extension). `order(chip, n)` returns the n-th block to fill in a chip. With `keep_last_open`,
+    /// the last filled block of each chip is never collected (quirk Q5 of the reference, see docs/devices.md).
     pub fn fill_sequential(&mut self, keep_last_open: bool, order: impl Fn(u32, u32) -> u32) {
         let s = self.shape;
         let (pools, chip_blocks) = (
@@ -46,8 +47,8 @@ impl PageMap {
             self.last_seq[chip as usize] = chip_blocks;
             for in_chip in 0..s.pools_per_chip {
                 let pool = chip * s.pools_per_chip + in_chip;
-                // The open block is the first free block of the pool. If the pool is a whole chip whose blocks are
-                // striped over planes, this block is in plane 0.
+                // The open block is the first free block of the pool. If the pool is a whole chip and blocks are filled
+                // in turn over the planes (striped), this block is in plane 0.
                 let bit = (0..s.blocks_per_pool).find(|&bit| self.is_free(pool, bit));
                 let bit = bit.expect("a checked spec reserves blocks in every pool");
                 self.set_free(pool, bit, false);
@@ -65,9 +66,9 @@ impl PageMap {
         self.recount();
     }
 
-    /// Copies the state of the only chip of `worn` to `chip`. Logical page i of `worn` becomes the logical page
-    /// `(i * factor + shift) % n` of the chip, where n is the number of logical pages of a chip. `factor` and n must
-    /// have no common divisor. Must be called once for each chip, in ascending order.
+    /// Copies the state of `worn`, a map of one chip, to the chip `chip` of this map. Logical page i of `worn` becomes
+    /// the logical page `(i * factor + shift) % n` of `chip`, where n is the number of logical pages per chip. `factor`
+    /// and n must have no common divisor. Must be called once for each chip, in ascending order.
     pub fn stamp(&mut self, chip: u32, worn: &PageMap, factor: u32, shift: u32) {
         let s = self.shape;
         let blocks = (s.planes_per_chip * s.blocks_per_plane) as usize;
@@ -118,8 +119,8 @@ impl PageMap {
     }
 }
 
-/// Yields the numbers that the permutation i -> (i * factor + shift) mod n maps to 0, 1, ... n - 1, in this order.
-/// `factor` and n must have no common divisor.
+/// Yields the inverse of the permutation i -> (i * factor + shift) mod n: first the number that it maps to 0, then the
+/// number that it maps to 1, and so on up to n - 1. `factor` and n must have no common divisor.
 fn originals(n: u32, factor: u32, shift: u32) -> impl Iterator<Item = u32> {
     let n = u64::from(n);
     let step = inverse(u64::from(factor) % n, n);
@@ -134,7 +135,7 @@ fn originals(n: u32, factor: u32, shift: u32) -> impl Iterator<Item = u32> {
     })
 }
 
-/// Returns the inverse of `factor` modulo `n` (Euclid's algorithm).
+/// Returns the inverse of `factor` modulo `n`, computed by Euclid's algorithm.
 fn inverse(factor: u64, n: u64) -> u64 {
     let (mut rest, mut next) = (n as i64, factor as i64);
     let (mut of_rest, mut of_next) = (0, 1);
@@ -147,7 +148,7 @@ fn inverse(factor: u64, n: u64) -> u64 {
     of_rest.rem_euclid(n as i64) as u64
 }
 
-/// Returns the first number at or after `from` that has no common divisor with `n`, for [`PageMap::stamp`].
+/// Returns the first number from `from` on that has no common divisor with `n`: a factor for [`PageMap::stamp`].
 pub(crate) fn coprime(n: u32, from: u32) -> u32 {
     let gcd = |mut a: u32, mut b: u32| {
         while b != 0 {

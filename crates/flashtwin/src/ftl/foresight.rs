@@ -1,18 +1,18 @@
-//! Prefetches the data of a collection before it begins.
+//! Prefetches the data of a collection into the processor's cache before the collection begins.
 //!
-//! If few blocks of a pool are free, its chip will collect soon, and the victim is already known. First the victim's
-//! live bits and logical page numbers are prefetched. Then each write prefetches a few of the victim's map entries.
-//! To prefetch all entries at the same time would stall the core.
+//! When few blocks of a pool are free, its chip will collect soon, and the victim is already known. First the
+//! victim's live bits and logical page numbers are prefetched. Then each write prefetches a few map entries of the
+//! victim's live pages. A prefetch of all entries at the same time would stall the core.
 
 use super::page::{Foresight, LiveFrom, PageMap};
 use super::rows::WORD;
 use crate::memory::prefetch;
 use crate::units::Ppn;
 
-/// Number of map entries prefetched at each write. At a write amplification of 4.7, collections move 3.7 pages per
-/// write.
+/// Number of map entries prefetched at each host write. It keeps pace with collection: at a write amplification of
+/// 4.7, collections move 3.7 pages per write.
 const MAPS_A_WRITE: usize = 4;
-/// Maximum number of words of live bits whose map entries are still to be prefetched.
+/// Maximum length of the queue of words of live bits. The map entries of these live pages are still to be prefetched.
 const WORDS_MAX: usize = 16;
 
 impl PageMap {
@@ -22,8 +22,8 @@ impl PageMap {
         self.foreseen.next.reserve_exact(WORDS_MAX);
     }
 
-    /// Prefetches the data of the block in the pool that will probably be collected next, if [`PageMap::foresee`] was
-    /// called.
+    /// Prefetches the data of the block that the pool will probably collect next. Does nothing unless
+    /// [`PageMap::foresee`] was called.
     #[inline(never)]
     pub(super) fn load_victim(&mut self, pool: u32) {
         let Some(Foresight { last, pages, maps }) = self.foresight else {
@@ -48,7 +48,7 @@ impl PageMap {
         }
     }
 
-    /// Prefetches the next map entries of the likely victims.
+    /// Prefetches the next few map entries of the likely victims' live pages.
     #[inline(always)]
     pub fn load_foreseen(&mut self) {
         let first = self.foreseen.first;
@@ -59,8 +59,8 @@ impl PageMap {
             }
             return;
         }
-        // The loop does not test whether any live bits are left: the processor could not predict this branch, and
-        // prefetches that are not needed do no harm.
+        // The loop does not test whether a live bit remains. The processor could not predict this branch, and
+        // unneeded prefetches do no harm.
         for _ in 0..MAPS_A_WRITE {
             let lpn = self.lpn_at(Ppn(first + live.trailing_zeros() % WORD));
             prefetch(&self.map, lpn.0 as usize);
@@ -69,7 +69,7 @@ impl PageMap {
         self.foreseen.live = live;
     }
 
-    /// Takes the next word of live bits, for the next write.
+    /// Takes the next word of live bits from the queue. The next write prefetches its map entries.
     #[inline(never)]
     fn begin_word(&mut self) {
         if let Some(LiveFrom { word, first }) = self.foreseen.next.pop_front() {

@@ -2,22 +2,23 @@
 
 use super::shape::Shape;
 
-/// A pool of blocks and its write frontier. On a device with two frontiers per pool, this is the cold frontier. The
-/// size of the struct is a power of two, since every move of a page indexes the table of pools.
+/// A pool of blocks and its write frontier: the open block and the next page to write in it. If the pool has two
+/// frontiers, this is the cold one. The size of the struct is a power of two, which makes indexing fast. Every move
+/// of a page indexes the table of pools.
 #[derive(Clone, Debug)]
 #[repr(align(32))]
 pub(crate) struct Pool {
     /// The open block.
     pub active: u32,
-    /// Next page to write in the open block. At `data_pages` the block is full and sealed; the next write opens
-    /// another block.
+    /// Next page to write in the open block. If it is `data_pages`, the block is full and sealed, and the next write
+    /// opens another block.
     pub next_page: u32,
     /// Blocks free to be opened.
     pub free: u32,
     /// Sequence number of the open block.
     pub active_seq: u32,
-    /// Start of the circular search for a free block, counted from the pool's first block. In a retired pool, this is
-    /// the number of blocks of the pool.
+    /// Position in the pool at which the circular search for a free block starts. A retired pool (of a dead die) is
+    /// marked by the number of blocks of the pool.
     pub(super) cursor: u32,
 }
 
@@ -34,21 +35,21 @@ impl Pool {
     }
 }
 
-/// The second (hot) write frontier of a pool, with the same fields as [`Pool`].
+/// The hot write frontier of a pool with two frontiers. Its fields are those of [`Pool`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Frontier {
     pub active: u32,
     pub next_page: u32,
 }
 
-/// The pools with the most room among the pools of one chip. The room of a pool is the number of pages that can be
-/// written to it (see `PageMap::room`).
+/// The pools of one chip that have the most room. The room of a pool is the number of pages that can be written to it
+/// (see `PageMap::room`).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Roomiest {
-    /// The pools of the chip with the most room, as bits; 0 if they are not known.
+    /// One bit for each pool of the chip: whether the pool has the most room. 0 if these pools are not known.
     pools: u64,
     room: i32,
-    /// Upper bound of the room of every other pool.
+    /// Upper bound of the room of the other pools.
     others: i32,
 }
 
@@ -59,7 +60,7 @@ impl Roomiest {
         others: 0,
     };
 
-    /// Finds the pools with the most room. `rooms` has the room of each pool of a chip, at most 64.
+    /// Finds the pools with the most room. `rooms` has the room of each pool of a chip; a chip has at most 64 pools.
     #[inline]
     pub fn of(rooms: &[i32]) -> Roomiest {
         let (mut pools, mut room, mut others) = (0u64, i32::MIN, i32::MIN);
@@ -85,7 +86,7 @@ impl Roomiest {
         self.pools != 0
     }
 
-    /// Returns the first pool with the most room at or after `start` in circular order.
+    /// Returns the first pool with the most room, searched from `start` on in circular order.
     #[inline(always)]
     pub fn first_from(&self, start: u32) -> u32 {
         let from = self.pools >> start << start;

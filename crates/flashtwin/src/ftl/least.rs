@@ -1,9 +1,9 @@
-//! Finds the block of a pool with the fewest live pages, among those that may be collected.
+//! Finds the greedy victim of a pool: the block with the fewest live pages, among those that may be collected.
 //!
-//! The tallies (live pages per block) of a pool are adjacent 16-bit numbers. A strip is a run of tallies, and the
-//! lowest tally of each strip is kept up to date. This module finds the block in the strip. To compare 64 tallies
-//! takes a few vector instructions per collected block. That is cheaper than to keep the tallies sorted at every
-//! invalidation.
+//! The tallies (live pages per block) of a pool are adjacent 16-bit numbers. A strip is a run of up to 64 tallies.
+//! The map keeps the lowest tally of each strip up to date. This module searches the strip with the lowest tally for
+//! the block. The comparison of 64 tallies takes a few vector instructions per collected block. To keep the tallies
+//! sorted at every invalidation would cost more.
 
 use super::page::{PageMap, NOT_SEALED};
 use crate::memory::prefetch;
@@ -16,7 +16,7 @@ impl PageMap {
         strips.fold(NOT_SEALED, |least, &t| least.min(t))
     }
 
-    /// Returns the lowest tally of each strip of a pool. All strips have the same length.
+    /// Returns the lowest tally of each strip of a pool.
     fn least_of_strips(&self, pool: u32) -> &[i16] {
         let n = (self.shape.blocks_per_pool >> self.strip_shift) as usize;
         self.least.part(pool as usize * n, n)
@@ -28,8 +28,9 @@ impl PageMap {
         (block >> self.strip_shift) as usize
     }
 
-    /// Returns the block with the lowest tally, among those that may be collected, as its position in the pool. Of
-    /// equals, returns the last one if `last` is true, otherwise the first one. `None` if no block may be collected.
+    /// Returns the position in the pool of the block with the lowest tally, among the blocks that may be collected.
+    /// Of equals, returns the last one if `last` is true, otherwise the first one. `None` if no block may be
+    /// collected.
     #[inline]
     pub fn position_of_least(&self, pool: u32, last: bool) -> Option<u32> {
         let least = self.least_tally(pool);
@@ -43,8 +44,8 @@ impl PageMap {
         Some(at as u32)
     }
 
-    /// Returns the fewest live pages of a block, among the blocks of the chip that may be collected; 0 if there is
-    /// none.
+    /// Returns the lowest number of live pages of a block, among the blocks of the chip that may be collected. 0 if
+    /// no block may be collected.
     #[inline]
     pub fn fewest_live_of_chip(&self, chip: u32) -> u32 {
         let n = self.shape.pools_per_chip * self.shape.blocks_per_pool;
@@ -68,7 +69,7 @@ impl PageMap {
         }
     }
 
-    /// Returns the lowest tally of the blocks of a strip.
+    /// Searches the tallies of a strip for the lowest one, and returns it.
     pub(super) fn find_least(&self, strip: usize) -> i16 {
         let n = 1 << self.strip_shift;
         let tallies = self.tally.part(strip * n, n).iter();
@@ -79,8 +80,8 @@ impl PageMap {
 /// Number of tallies compared in one step.
 const STEP: usize = 16;
 
-/// Returns the position of the tally `least`. If several tallies are equal to it, returns the last position if `last`
-/// is true, otherwise the first one.
+/// Returns the position of the tally `least`. If it occurs several times, returns the last position if `last` is
+/// true, otherwise the first one.
 fn position(tallies: &[i16], least: i16, last: bool) -> Option<usize> {
     let has = |of: &[i16; STEP]| of.iter().fold(false, |found, &t| found | (t == least));
     let is_least = |&t: &i16| t == least;
@@ -117,7 +118,8 @@ mod tests {
 
     #[test]
     fn vector_gc_1() {
-        // Pool of 20 blocks. The sealed blocks 7, 9 and 13 have 40, 12 and 12 live pages, so the victim is block 9.
+        // A pool of 20 blocks. Only the blocks 7, 9 and 13 are sealed, with 40, 12 and 12 live pages. The victim is
+        // block 9.
         let mut tallies = [CLOSED; 20];
         (tallies[7], tallies[9], tallies[13]) = (40, 12, 12);
         let least = *tallies.iter().min().expect("there are some");

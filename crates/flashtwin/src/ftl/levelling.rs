@@ -1,27 +1,29 @@
-//! Wear levelling methods, and what each requires of the page map.
+//! Wear levelling methods, and the requirements of each on the page map.
 
 use crate::component::{parameters, Chosen, Component, Kind};
 
 /// Requirements of a wear levelling method on the page map.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Levelling {
-    /// Whether the free block with the fewest erases is opened. If false, free blocks are opened in circular order.
+    /// Order in which free blocks are opened: the block with the fewest erases first if true, otherwise circular
+    /// order.
     pub least_worn_first: bool,
-    /// A block is collected if its number of erases is below the mean of its pool by at least this number.
+    /// A block is collected when its erases are fewer than the mean of its pool by at least this number. `None`: no
+    /// such rule.
     pub erases_behind: Option<u32>,
-    /// Parameters of the wear levelling of the reference (DiskSim with Microsoft's SSD extension), in which worn
-    /// victims are skipped or receive the coldest data.
+    /// Thresholds of the wear levelling of the reference (DiskSim with Microsoft's SSD extension). It skips worn
+    /// victims, or moves the coldest data to them.
     pub wear_aware: Option<WearAware>,
 }
 
-/// Thresholds of the reference's wear levelling, as fractions of the mean remaining life of a pool's blocks, in units
-/// of 1/10 000.
+/// Thresholds of the reference's wear levelling. They are fractions of the mean remaining life of a pool's blocks, in
+/// units of 1/10 000. The remaining life of a block is the number of erases that it still survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WearAware {
-    /// A victim with less remaining life than this is collected, and then receives the data of the coldest block of
-    /// its pool.
+    /// Migration threshold. A victim with less remaining life is collected, and then receives the data of the coldest
+    /// block of its pool.
     pub migrate_below: u32,
-    /// A victim with less remaining life than this may be skipped.
+    /// Skip threshold. A victim with less remaining life may be skipped.
     pub limit_below: u32,
 }
 

@@ -1,11 +1,12 @@
 //! The page map: the location of every logical page, and the contents of every block.
 //!
-//! The map consists of arrays indexed by page or block. A host write accesses the map entry of its page, the live
-//! word and the tally of the block with the old copy, and the write frontier of a pool. Only the frontier is usually
-//! in the processor's cache. A move by GC causes one cache miss, for the map entry; [`PageMap::prefetch`] hides it.
+//! The map consists of arrays indexed by page or block. A host write accesses four places: the map entry of its page,
+//! the word of live bits and the tally (live pages) of the block with the old copy, and the write frontier of a pool.
+//! Usually, only the frontier is in the processor's cache. A move by GC causes one cache miss, at the map entry;
+//! [`PageMap::prefetch`] hides it.
 //!
-//! Blocks are numbered plane by plane. A pool is a plane or a whole chip, so all blocks of a pool have consecutive
-//! numbers. The reference (DiskSim with Microsoft's SSD extension) numbers blocks differently; its numbers are used
+//! Blocks are numbered plane by plane. A pool is a plane or a whole chip, so the blocks of a pool have consecutive
+//! numbers. The reference (DiskSim with Microsoft's SSD extension) numbers blocks differently. Its numbers are used
 //! only in event logs ([`crate::nand`]).
 //!
 //! This file has the arrays and lookups. The module `write` changes the locations of pages, `pools` opens and erases
@@ -25,27 +26,29 @@ use crate::units::{Lpn, Ppn};
 
 /// Marks a logical page without a flash page.
 pub(super) const UNMAPPED: u32 = u32::MAX;
-/// Flag in a tally: the block may not be collected, because it is free, open, worn out or set aside. Tallies are
-/// signed, because the vector instructions that all processors have compare signed numbers.
+/// Flag in the tally (number of live pages) of a block that may not be collected, because it is free, open, worn out
+/// or set aside. Tallies are signed, because the vector instructions available on all processors compare signed
+/// numbers.
 pub(super) const NOT_SEALED: i16 = 0x4000;
-/// Largest number of blocks in a strip, as a power of two.
+/// Logarithm to base 2 of the largest number of blocks in a strip.
 const STRIP_SHIFT_MAX: u32 = 6;
 
 /// Number of logical page numbers in a cache line.
 pub(super) const LPNS_OF_LINE: u32 = 16;
 
-/// How to find the block of a pool that will probably be collected next, and which of its data to prefetch.
+/// Parameters of the prefetches before a collection: how to find the probable victim of a pool, and which of its data
+/// to prefetch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Foresight {
-    /// Choice among several blocks with equally few live pages: the last if true, otherwise the first.
+    /// Choice of the victim among several blocks with equally few live pages: the last if true, otherwise the first.
     pub last: bool,
-    /// Pages whose logical page numbers are prefetched.
+    /// Number of the block's first pages for which the logical page numbers are prefetched.
     pub pages: u32,
     /// Whether the map entries of these pages are prefetched as well ([`PageMap::load_foreseen`]).
     pub maps: bool,
 }
 
-/// Live pages of likely victims whose map entries are still to be prefetched.
+/// Queue of live pages of likely victims. Their map entries are still to be prefetched.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Foreseen {
     /// Remaining live bits of the present word.
@@ -56,10 +59,10 @@ pub(super) struct Foreseen {
     pub next: VecDeque<LiveFrom>,
 }
 
-/// Cursor over the live pages of a block. No page of the block before the cursor is live.
+/// Cursor over the live pages of a block. The block has no live page before the cursor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LiveFrom {
-    /// Index of a word of live bits, and the flash page of its first bit.
+    /// Index of the present word of live bits. `first` is the flash page of the first bit of this word.
     pub(super) word: u32,
     pub(super) first: u32,
 }
@@ -72,53 +75,52 @@ pub(crate) struct PageMap {
     pub(super) map: TrustedTable<u32>,
     /// Flash page (PPN) to logical page (LPN); valid only if the live bit is set.
     pub(super) reverse: TrustedTable<u32>,
-    /// For each block: its live bits, its sequence number, and its erases.
+    /// For each block: its live bits, its sequence number, and its erase count.
     pub(super) rows: Rows,
-    /// Number of live pages of each block, with the flag [`NOT_SEALED`] if the block may not be collected.
+    /// For each block: its number of live pages, with the flag [`NOT_SEALED`] if the block may not be collected.
     pub(super) tally: TrustedTable<i16>,
-    /// For each block, the value of `erase_clock` when the block was last erased. Empty if no rule needs it.
+    /// For each block, the value of `erase_clock` at its last erase. Empty if no rule needs this.
     pub(super) erased_at: Vec<u32>,
     pub(super) pools: TrustedTable<Pool>,
-    /// For each pool, the frontier of hot pages; empty with one stream.
+    /// For each pool, the frontier of the hot stream. Empty if the device has only one stream.
     pub(super) hot: Vec<Frontier>,
-    /// Room of each pool: the number of pages that can be written until the pool's free blocks are used up. As in the
-    /// reference, this is (free blocks + 1) * pages per block - next page, plus the free pages of the hot block. The
-    /// rooms of all pools are adjacent in memory, so that they are compared together.
+    /// Room of each pool: the number of pages that can be written before the pool has no free and no open block left.
+    /// As in the reference, this is (free blocks + 1) * pages per block - next page, plus the free pages of the hot
+    /// block. The rooms of all pools are adjacent in memory, so that they are compared together.
     pub(super) room: TrustedTable<i32>,
     /// For each chip, its pools with the most room.
     pub(super) roomiest: TrustedTable<Roomiest>,
-    /// Lowest tally of each strip. A strip is `1 << strip_shift` blocks of one pool. If a pool were a single strip,
-    /// every erase would have to read the tallies of all its blocks.
+    /// Lowest tally of each strip. A strip is `1 << strip_shift` blocks of one pool. An erase has to read all tallies
+    /// of its strip. If a pool were a single strip, an erase would read the tallies of all blocks of the pool.
     pub(super) least: TrustedTable<i16>,
     pub(super) strip_shift: u32,
-    /// One bit per block: whether it is in SLC mode. `slc_used` counts these blocks by pool. Both are empty without
-    /// SLC mode.
+    /// One bit per block: whether it is in SLC mode. `slc_used` is the number of these blocks in each pool. Both are
+    /// empty if the device has no SLC mode.
     pub(super) slc_bits: Vec<u64>,
     pub(super) slc_used: Vec<u32>,
     /// Blocks opened in SLC mode so far.
     pub(super) slc_opened: u64,
-    /// One bit per block: whether it was opened as a hot block. Empty if no move of a page depends on how a block was
-    /// opened.
+    /// One bit per block: whether it was opened as a hot block. Empty if GC does not need this to choose the stream of
+    /// a moved page.
     pub(super) hot_blocks: Vec<u64>,
-    /// Copy of the buffer policy's filter of hot pages, since the flash cannot call the policy. The same writes update
-    /// both. `None` if no move of a page depends on the filter.
+    /// Copy of the buffer policy's filter of hot pages. The flash needs a copy because it cannot call the policy. The
+    /// same writes update both. `None` if GC does not need the filter to choose the stream of a moved page.
     pub(super) classes: Option<Box<Filter>>,
     /// The superblocks; `None` if the device collects single blocks.
     pub(super) sets: Option<Sets>,
-    /// One bit per block: whether it is free. Each pool has `words_per_pool` words.
+    /// One bit per block: whether it is free. Each pool has `words_per_pool` words of 64 bits.
     pub(super) free_bits: Vec<u64>,
-    /// For each chip, the last sequence number given to a block.
+    /// For each chip, the sequence number of the block opened last.
     pub(super) last_seq: Vec<u32>,
-    /// Number of erases of the whole device since the last reset of wear; 0 if no rule needs it.
+    /// Clock that advances by one at each erase of the device. 0 if no rule needs it.
     pub(super) erase_clock: u32,
     /// Number of logical pages with a flash copy.
     pub(super) mapped: u64,
     /// Scratch memory of [`PageMap::relocate`], with an entry per live bit of a block.
     pub(super) moving: TrustedTable<u32>,
-    /// Low watermark: a pool with at most this many free blocks is needy.
+    /// Low watermark. A pool with at most this number of free blocks is needy: it has to collect.
     pub(super) low: u32,
-    /// Smallest number of free blocks that any pool had directly after it took a block, since the last call of
-    /// [`PageMap::take_lowest`].
+    /// Fewest free blocks that any pool had after it took a block, since the last call of [`PageMap::take_lowest`].
     pub(super) lowest: u32,
     /// Number of needy pools of each chip.
     pub(super) needy: TrustedTable<u16>,
@@ -136,8 +138,8 @@ pub(crate) struct PageMap {
 }
 
 impl PageMap {
-    /// Creates the map of a device that was never written. Each pool has one open block; all other blocks are free. A
-    /// pool with at most `low` free blocks is needy.
+    /// Creates the map of a device that was never written. Each pool has one open block; all other blocks are free.
+    /// `low` is the low watermark: a pool with at most `low` free blocks is needy.
     pub fn new(shape: Shape, low: u32) -> PageMap {
         let blocks = (shape.chips * shape.planes_per_chip * shape.blocks_per_plane) as usize;
         let pages = blocks * shape.pages_per_block as usize;
@@ -151,7 +153,7 @@ impl PageMap {
             map: unsafe { TrustedTable::new(large_table(UNMAPPED, shape.exported_pages as usize)) },
             // SAFETY: indexed by PPN; `map` and frontiers only contain pages of the flash.
             reverse: unsafe { TrustedTable::new(large_table(UNMAPPED, pages)) },
-            // SAFETY: has an entry for each live bit of a block; each live page is moved once.
+            // SAFETY: has an entry for each live bit of a block. Each live page is moved only once.
             moving: unsafe { TrustedTable::new(vec![0; rows.pages_max()]) },
             rows,
             // SAFETY: indexed by block. PPNs and pools contain only blocks of the flash.
@@ -213,7 +215,7 @@ impl PageMap {
 
     // ---- lookups ----
 
-    /// Returns the flash page that holds `lpn`, if any.
+    /// Returns the flash page with the copy of `lpn`; `None` if it has none.
     #[inline(always)]
     pub fn lookup(&self, lpn: Lpn) -> Option<Ppn> {
         match self.map[lpn.0 as usize] {
@@ -256,8 +258,7 @@ impl PageMap {
         Ppn(block * self.shape.pages_per_block)
     }
 
-    /// Returns the sequence number of a block. Of two blocks of a chip, the one that was opened later has the larger
-    /// number.
+    /// Returns the sequence number of a block. A block has a larger number than all blocks of its chip opened earlier.
     #[inline]
     pub fn seq_of(&self, block: u32) -> u32 {
         self.rows.opened(block)
@@ -276,7 +277,7 @@ impl PageMap {
         self.tally.part(pool as usize * n, n)
     }
 
-    /// Blocks whose tally is below this number may be collected.
+    /// End of the tallies of blocks that may be collected: their tallies are below this number.
     pub const CANDIDATE_END: i16 = NOT_SEALED;
 
     /// Returns the live bits of a block.
@@ -309,8 +310,8 @@ impl PageMap {
         }
     }
 
-    /// Returns the first live page of `block` from the cursor `from` on, and moves the cursor to the word of this
-    /// page. `None` if no page from the cursor on is live.
+    /// Returns the first live page of `block` from the cursor `from` on; `None` if there is none. Moves the cursor to
+    /// the word with the bit of this page.
     #[inline(always)]
     pub fn first_live(&self, block: u32, from: &mut LiveFrom) -> Option<Ppn> {
         match NonZeroU64::new(self.rows[from.word as usize]) {
@@ -346,14 +347,14 @@ impl PageMap {
 
     // ---- prefetches ----
 
-    /// Prefetches the first data that a write or read of `lpn` accesses.
+    /// Prefetches the data that a write or read of `lpn` accesses first: its map entry.
     #[inline(always)]
     pub fn prefetch(&self, lpn: Lpn) {
         prefetch(&self.map, lpn.0 as usize);
     }
 
-    /// Prefetches the map entries of the live pages among `n` pages of `block`, from `page` on. `page` must be a
-    /// multiple of `n`, and `n` a power of two up to 64.
+    /// Prefetches the map entries of the live pages among the `n` pages of `block` that begin with `page`. `page` must
+    /// be a multiple of `n`, and `n` a power of two up to 64.
     #[inline(always)]
     pub fn prefetch_live_maps(&self, block: u32, page: u32, n: u32) {
         let word = self.rows[self.rows.of_page(block, page)];
@@ -366,13 +367,14 @@ impl PageMap {
         }
     }
 
-    /// Prefetches the number of the logical page that is, or was, at `ppn`.
+    /// Prefetches the number of the logical page that is at `ppn`, or was there last.
     #[inline(always)]
     pub fn prefetch_lpn_at(&self, ppn: Ppn) {
         prefetch(&self.reverse, ppn.0 as usize);
     }
 
-    /// Prefetches the live bits and erase count of `block`, and the logical page numbers of its first `pages` pages.
+    /// Prefetches the row of `block` (live bits and erase count), and the logical page numbers of its first `pages`
+    /// pages.
     #[inline(always)]
     pub fn prefetch_block(&self, block: u32, pages: u32) {
         self.rows.prefetch(block);
@@ -382,7 +384,7 @@ impl PageMap {
             .for_each(|page| self.prefetch_lpn_at(Ppn(first.wrapping_add(page))));
     }
 
-    /// Prefetches the data accessed when the pool opens its next block.
+    /// Prefetches the data that the pool accesses when it opens its next block.
     #[inline]
     pub(super) fn prefetch_next_block(&self, pool: u32) {
         let free = self.find_free(pool, self.pools[pool as usize].cursor);
@@ -393,8 +395,8 @@ impl PageMap {
         }
     }
 
-    /// Prefetches the data that a write of `lpn` accesses after its map entry: the state of the block with the old
-    /// copy.
+    /// Prefetches the state of the block with the old copy of `lpn`. A write of `lpn` accesses it directly after the
+    /// map entry.
     #[inline(always)]
     pub fn prefetch_old_copy(&self, lpn: Lpn) {
         let ppn = self.map[lpn.0 as usize];

@@ -1,10 +1,10 @@
 //! Pools of blocks: their open blocks, free blocks and counters.
 //!
-//! A pool is a plane or a whole chip. With one write stream, a pool has one open block, to which both the host's
-//! pages and the pages that GC moves are written. With two write streams, this block is the cold one, and a second
-//! open block receives the hot pages. [`Apart`](super::shape::Apart) has the criteria for hot pages, among them that
-//! of CDA-GC section 3.2.2. Both open blocks are taken from the same free blocks. A new block is opened only when a
-//! write finds the open one full.
+//! A pool is a plane or a whole chip. With one write stream, a pool has one open block, which receives the host's
+//! pages and the pages that GC moves. With two write streams, this block is the cold one, and a second open block
+//! receives the hot pages. Both are taken from the same free blocks. [`Apart`](super::shape::Apart) lists the
+//! criteria for hot pages, including that of CDA-GC section 3.2.2. A new block is opened only when a write finds the
+//! open one full.
 
 use super::frontier::{Frontier, Pool, PoolFull, Roomiest};
 use super::page::{PageMap, NOT_SEALED};
@@ -28,14 +28,15 @@ impl PageMap {
         &(*self.pools)[chip as usize * n..][..n]
     }
 
-    /// Whether a stream has an open block of its own. Only the hot stream of a device with two streams has one.
+    /// Whether a stream has an open block besides the cold one. Only the hot stream has one, if the device has two
+    /// streams.
     #[inline(always)]
     fn has_own_block(&self, stream: Stream) -> bool {
         stream == Stream::Hot && !self.hot.is_empty()
     }
 
-    /// Returns the next page to write in the stream's open block of `pool`. If this block is full, returns the number
-    /// of its data pages.
+    /// Returns the next page to write in the open block of `pool` for `stream`. If this block is full, returns the
+    /// number of its data pages.
     #[inline(always)]
     pub fn next_page(&self, pool: u32, stream: Stream) -> u32 {
         if self.has_own_block(stream) {
@@ -45,7 +46,7 @@ impl PageMap {
         }
     }
 
-    /// Returns the number of data pages of a block to which the stream writes. A block in SLC mode has fewer.
+    /// Returns the number of data pages in an open block of the stream. It is smaller if the block is in SLC mode.
     #[inline(always)]
     pub(super) fn end_of(&self, stream: Stream) -> u32 {
         match self.has_own_block(stream) {
@@ -54,7 +55,7 @@ impl PageMap {
         }
     }
 
-    /// Returns the number of free data pages in the pool's open blocks that receive pages moved by GC.
+    /// Returns the number of free data pages in those open blocks of the pool that receive pages moved by GC.
     #[inline]
     pub fn open_pages_for_moves(&self, pool: u32) -> u32 {
         match self.shape.apart {
@@ -63,14 +64,14 @@ impl PageMap {
         }
     }
 
-    /// Returns the number of free data pages in the pool's open blocks, hot and cold.
+    /// Returns the number of free data pages in the open blocks of the pool, hot and cold.
     #[inline]
     pub fn open_pages(&self, pool: u32) -> u32 {
         let left = self.shape.data_pages - self.pools[pool as usize].next_page;
         left + self.hot_pages(pool as usize)
     }
 
-    /// Returns the number of free data pages in the pool's hot block; 0 if none is open.
+    /// Returns the number of free data pages in the hot open block of the pool; 0 if there is no such block.
     #[inline]
     fn hot_pages(&self, pool: usize) -> u32 {
         let hot = self.hot.get(pool);
@@ -84,7 +85,7 @@ impl PageMap {
         (chip as usize, in_chip)
     }
 
-    /// Sets the room of a pool. The roomiest pools of the chip are then unknown.
+    /// Sets the room of a pool. Marks the pools of the chip with the most room as unknown.
     #[inline]
     fn set_room(&mut self, pool: u32, room: i32) {
         self.room[pool as usize] = room;
@@ -92,8 +93,8 @@ impl PageMap {
         self.roomiest[chip] = Roomiest::UNKNOWN;
     }
 
-    /// Returns the pool of a chip with the most room, numbered within the chip. Of equals, returns the first one at
-    /// or after `start` in circular order.
+    /// Returns the pool of a chip with the most room, numbered within the chip. Of equals, returns the first one from
+    /// `start` on in circular order.
     #[inline(always)]
     pub fn roomiest_of_chip(&mut self, chip: u32, start: u32) -> u32 {
         if !self.roomiest[chip as usize].is_known() {
@@ -102,8 +103,8 @@ impl PageMap {
         self.roomiest[chip as usize].first_from(start)
     }
 
-    /// Takes the next `n` pages of an open block, which must have that many free pages. Returns the block and the
-    /// first page taken.
+    /// Takes the next `n` pages of the open block, which must have `n` free pages. Returns the block and the first of
+    /// these pages.
     #[inline(always)]
     pub(super) fn advance(&mut self, pool: u32, stream: Stream, n: u32) -> (u32, u32) {
         let (block, next_page) = if self.has_own_block(stream) {
@@ -127,9 +128,9 @@ impl PageMap {
         (block, page)
     }
 
-    /// Ensures that the pool has an open block with a free page for the stream. Returns the stream of this block. It
-    /// differs from the requested one in two cases: the SLC write cache is full, or there is no free block to open
-    /// and only the open block of the other stream has free pages.
+    /// Ensures that the pool has an open block with a free page, and returns the stream of this block. Usually this
+    /// is the requested stream. It is the other stream in two cases: the SLC write cache is full; or no free block
+    /// can be opened, and only the open block of the other stream has free pages.
     #[inline(always)]
     pub fn make_room(&mut self, pool: u32, stream: Stream) -> Result<Stream, PoolFull> {
         if self.next_page(pool, stream) < self.end_of(stream) {
@@ -199,7 +200,7 @@ impl PageMap {
         self.oldest_open[chip] = self.find_oldest_open(chip as u32);
     }
 
-    /// Updates the counters of a pool after one of its free blocks was taken.
+    /// Updates the counters of a pool after it took one of its free blocks.
     fn count_taken(&mut self, pool: u32) {
         let chip = (pool / self.shape.pools_per_chip) as usize;
         let p = &mut self.pools[pool as usize];
@@ -246,7 +247,7 @@ impl PageMap {
 
     // ---- free blocks ----
 
-    /// Erases a block, which then is free. The block must have no live pages.
+    /// Erases a block without live pages, and makes it free.
     pub fn erase(&mut self, block: u32) {
         debug_assert_eq!(self.valid_of(block), 0, "block {block} still holds data");
         let pool = self.pool_of(block);
@@ -273,7 +274,7 @@ impl PageMap {
         }
         let room = self.room[pool as usize] + self.shape.pages_per_block as i32;
         self.set_room(pool, room);
-        // Only an erase can raise the lowest tally of a strip, so this tally is computed again.
+        // The lowest tally of the strip is computed again, because an erase can raise it. No other change can.
         let strip = self.strip_of(block);
         self.least[strip] = self.find_least(strip);
     }
@@ -293,8 +294,8 @@ impl PageMap {
             == 1
     }
 
-    /// Returns the first free block at or after `from` in circular order, as its position in the pool. `None` if no
-    /// block of the pool is free.
+    /// Returns the position in the pool of the first free block from `from` on in circular order. `None` if no block
+    /// of the pool is free.
     pub(super) fn find_free(&self, pool: u32, from: u32) -> Option<u32> {
         let words = &self.free_bits[pool as usize * self.words_per_pool..][..self.words_per_pool];
         let start = from as usize / 64;
@@ -316,14 +317,14 @@ impl PageMap {
 
     // ---- counts ----
 
-    /// Whether a pool of the chip is at or below the low watermark.
+    /// Whether a pool of the chip is needy: it has no more free blocks than the low watermark.
     #[inline]
     pub fn is_needy(&self, chip: u32) -> bool {
         self.needy[chip as usize] > 0
     }
 
-    /// Returns the lowest number of free blocks that any pool had directly after it took one, since the last call.
-    /// `None` if no block was taken.
+    /// Returns the fewest free blocks that any pool had after it took a block, since the last call. `None` if no
+    /// block was taken.
     #[inline]
     pub fn take_lowest(&mut self) -> Option<u32> {
         match self.lowest {
@@ -335,19 +336,19 @@ impl PageMap {
         }
     }
 
-    /// Returns the number of free blocks at or below which a pool collects.
+    /// Returns the low watermark: a pool collects when it has at most this number of free blocks.
     pub fn low(&self) -> u32 {
         self.low
     }
 
-    /// Changes the number of free blocks at or below which a pool collects.
+    /// Sets the low watermark: a pool collects when it has at most this number of free blocks.
     pub fn set_low(&mut self, low: u32) {
         self.low = low;
         self.recount();
     }
 
-    /// With one stream, returns a lower bound of the sequence numbers of the chip's open blocks. With two streams,
-    /// the ages of blocks do not order the copies of a page, so the result is larger than any sequence number.
+    /// Returns the lowest sequence number of the chip's open blocks, if the device has one stream. With two streams,
+    /// the ages of blocks do not order the copies of a page. The result is then larger than any sequence number.
     #[inline]
     pub fn oldest_open(&self, chip: u32) -> u32 {
         self.oldest_open[chip as usize]
@@ -360,7 +361,7 @@ impl PageMap {
         &(*self.room)[chip as usize * n..][..n]
     }
 
-    /// Returns the stream for a page that the host writes. `asked` is the stream that the buffer policy chose.
+    /// Returns the stream to which a page of the host is written. `asked` is the stream that the buffer policy chose.
     #[inline(always)]
     pub fn host_stream(&self, lpn: Lpn, asked: Stream) -> Stream {
         match self.shape.apart {
@@ -380,7 +381,7 @@ impl PageMap {
         }
     }
 
-    /// Returns the stream of a page that GC moves from `block`.
+    /// Returns the stream to which GC moves a page of `block`.
     #[inline(always)]
     pub fn move_stream(&self, block: u32, lpn: Lpn) -> Stream {
         let is_hot = match self.shape.apart {
@@ -395,7 +396,7 @@ impl PageMap {
         }
     }
 
-    /// Whether the copy of the buffer policy's filter contains the page.
+    /// Whether the page is in the copy of the buffer policy's filter of hot pages.
     fn has_hot_class(&self, lpn: Lpn) -> bool {
         self.classes.as_ref().is_some_and(|filter| filter.has(lpn))
     }
@@ -405,7 +406,8 @@ impl PageMap {
         std::mem::replace(&mut self.classes, classes)
     }
 
-    /// Adds a page to the copy of the policy's filter when the host writes it to the buffer at `now`.
+    /// Adds a page to the copy of the buffer policy's filter of hot pages. Called when the host writes the page to
+    /// the buffer, at `now`.
     #[inline(always)]
     pub fn note_write(&mut self, lpn: Lpn, now: Time) {
         if self.shape.apart == Apart::ByClass {
@@ -415,22 +417,23 @@ impl PageMap {
         }
     }
 
-    /// Whether the block was opened as a hot block. Always false if no move of a page depends on how the block was
-    /// opened.
+    /// Whether the block was opened as a hot block. Always false if GC does not need this to choose the stream of a
+    /// moved page.
     #[inline]
     pub fn is_hot(&self, block: u32) -> bool {
         let word = self.hot_blocks.get(block as usize / 64);
         word.is_some_and(|word| word >> (block % 64) & 1 == 1)
     }
 
-    /// Records whether a block is a hot block. Does nothing if no move of a page depends on it.
+    /// Records whether a block is a hot block. Does nothing if GC does not need this to choose the stream of a moved
+    /// page.
     pub(super) fn set_hot(&mut self, block: u32, is_hot: bool) {
         if let Some(word) = self.hot_blocks.get_mut(block as usize / 64) {
             *word = *word & !(1 << (block % 64)) | u64::from(is_hot) << (block % 64);
         }
     }
 
-    /// Whether [`PageMap::move_stream`] returns the cold stream for every page.
+    /// Whether GC moves every page to the cold stream ([`PageMap::move_stream`]).
     pub fn moves_to_one_stream(&self) -> bool {
         match self.shape.apart {
             Apart::Below(_) | Apart::AsVictim | Apart::ByClass => false,
@@ -445,8 +448,8 @@ impl PageMap {
         self.last_seq[chip as usize].wrapping_sub(self.seq_of(block))
     }
 
-    /// Returns a seed for random choices. It changes whenever a block is opened in the pool's chip or erased in the
-    /// pool.
+    /// Returns a seed for random choices in the pool, derived from its state. The opening of a block in the pool's
+    /// chip changes the seed, and so does an erase in the pool.
     pub fn position_hash(&self, pool: u32) -> u64 {
         let p = self.pool(pool);
         let seq = u64::from(self.last_seq[(pool / self.shape.pools_per_chip) as usize]);
@@ -461,9 +464,8 @@ impl PageMap {
     }
 
     /// Returns the room of a pool for one stream, without the free pages in the open block of the other stream. If
-    /// these were counted, writes of one stream would go to pools where the other stream has just opened a block. The
-    /// numbers of live pages of the pools would then differ more and more, and write amplification would rise by half
-    /// or more.
+    /// these pages counted, each stream would write to pools in which the other stream has just opened a block. The
+    /// numbers of live pages of the pools would then diverge, and write amplification would rise by half or more.
     #[inline]
     pub fn room_for(&self, pool: u32, stream: Stream) -> i32 {
         let others = match self.has_own_block(stream) {
@@ -483,21 +485,21 @@ impl PageMap {
         (first..first + n).min_by_key(scarcity).unwrap_or(first)
     }
 
-    /// Returns the number of free blocks of the pool that will collect next, which has the fewest in the chip.
+    /// Returns the fewest free blocks of a pool of the chip. The pool with the fewest will collect next.
     pub fn free_blocks_of_chip(&self, chip: u32) -> u32 {
         self.pool(self.scarcest(chip)).free
     }
 
-    /// Returns a number of free blocks that falls page by page (D-207): the number of free blocks if all free pages
-    /// of the pool were joined to whole blocks, one of which is open. With one open block, this is the actual number
-    /// of free blocks. With two, the actual number falls by a whole block when the second open block is taken.
+    /// Returns the number of free blocks that the pool would have if all its free pages were joined to whole blocks,
+    /// one of them open (D-207). With one open block, this is the actual number of free blocks. With two, the actual
+    /// number falls by a whole block when the second open block is taken. The returned number falls page by page.
     pub fn free_beside_open(&self, pool: u32) -> u32 {
         let data = self.shape.data_pages;
         let room = self.pool(pool).free * data + self.open_pages(pool);
         room.div_ceil(data).saturating_sub(1)
     }
 
-    /// Returns the GC trigger: the chip collects when [`PageMap::free_blocks_of_chip`] is not above this number.
+    /// Returns the GC trigger: the chip collects when [`PageMap::free_blocks_of_chip`] is at or below this number.
     pub fn gc_trigger_blocks_of_chip(&self, _chip: u32) -> u32 {
         self.low
     }
@@ -507,8 +509,7 @@ impl PageMap {
         self.open_pages(self.scarcest(chip))
     }
 
-    /// Returns the number of data pages in the free blocks of a chip, if all pools of the chip are at their GC
-    /// watermark.
+    /// Returns the number of data pages in the free blocks of a chip when each of its pools is at the low watermark.
     #[inline]
     pub fn low_pages_of_chip(&self) -> u32 {
         self.low * self.shape.pools_per_chip * self.shape.data_pages
@@ -520,8 +521,8 @@ impl PageMap {
         self.chip_free[chip as usize].saturating_mul(self.shape.data_pages)
     }
 
-    /// Returns the number of data pages that can be written to the chip without an erase, in its free and open
-    /// blocks.
+    /// Returns the number of data pages that can be written to the chip without an erase: the free pages of its free
+    /// and open blocks.
     #[inline]
     pub fn free_pages_of_chip(&self, chip: u32) -> u32 {
         let rooms = self.rooms_of_chip(chip).iter();
@@ -531,8 +532,8 @@ impl PageMap {
         pages.saturating_sub(summary_pages)
     }
 
-    /// Computes all values that are derived from pools and tallies. Called after pools or tallies were replaced. If
-    /// the values of a file are inconsistent, `check` reports it afterwards.
+    /// Computes all values that follow from the pools and tallies. Called after these were replaced. If a file has
+    /// inconsistent pools or tallies, `check` reports it afterwards.
     pub(super) fn recount(&mut self) {
         let low = self.low;
         for chip in 0..self.shape.chips {
@@ -572,7 +573,8 @@ impl PageMap {
 
     // ---- initial states ----
 
-    /// Replaces the state of a pool, for initial states that fill whole blocks.
+    /// Replaces the open block and the number of free blocks of a pool. Used by initial states that fill whole
+    /// blocks.
     pub(super) fn set_frontier(&mut self, pool: u32, active_bit: u32, next_page: u32, free: u32) {
         let p = &mut self.pools[pool as usize];
         p.active = pool * self.shape.blocks_per_pool + active_bit;

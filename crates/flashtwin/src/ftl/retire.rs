@@ -1,12 +1,12 @@
-//! Retired pools are the pools of a dead die, which are no longer written (D-146).
+//! Retired pools: the pools of a dead die, which can be read but no longer written (D-146).
 //!
-//! In a retired pool, no block is free or open, and none may be collected. Searches for room and for victims
-//! therefore skip it. Pages in the pool stay mapped until they are written elsewhere or trimmed.
+//! A retired pool has no free or open block, and no block that may be collected. Searches for room and for
+//! victims therefore skip the pool. Its pages stay mapped until they are written elsewhere or trimmed.
 
 use super::page::{PageMap, NOT_SEALED};
 
 impl PageMap {
-    /// Retires a pool: it accepts no more programs and erases.
+    /// Retires a pool: from now on it accepts no programs and no erases.
     pub fn retire(&mut self, pool: u32) {
         let (blocks, data_pages) = (self.shape.blocks_per_pool, self.shape.data_pages);
         for bit in 0..blocks {
@@ -27,7 +27,7 @@ impl PageMap {
         self.pools[pool as usize].cursor == self.shape.blocks_per_pool
     }
 
-    /// Returns the number of logical pages whose copy is in a pool.
+    /// Returns the number of logical pages that have their copy in the pool.
     pub fn pages_in(&self, pool: u32) -> u32 {
         let first = pool * self.shape.blocks_per_pool;
         let blocks = first..first + self.shape.blocks_per_pool;

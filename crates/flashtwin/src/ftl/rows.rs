@@ -1,5 +1,5 @@
-//! Live bits, sequence number and number of erases of a block. They are accessed together, so they form one row,
-//! usually in one cache line.
+//! Rows: the live bits, the sequence number and the erase count of each block. Most accesses need all three, so they
+//! are adjacent, usually in one cache line.
 
 use std::ops::{Index, IndexMut};
 
@@ -8,12 +8,12 @@ use crate::memory::{large_table, prefetch, TrustedTable};
 /// Bits of a word.
 pub(super) const WORD: u32 = u64::BITS;
 
-/// The rows of all blocks. A row has the words of live bits, then one word whose low half is the sequence number and
-/// whose high half is the number of erases.
+/// The rows of all blocks. A row has the words of live bits, then one more word. The low half of this word is the
+/// sequence number, the high half is the erase count.
 #[derive(Clone, Debug)]
 pub(super) struct Rows {
     words: TrustedTable<u64>,
-    /// Number of words of live bits of a block; `row` is the number of all words of the block's row.
+    /// Number of words of live bits in a row. `row` is the number of all words in a row.
     live: usize,
     row: usize,
 }
@@ -30,7 +30,7 @@ impl Rows {
         }
     }
 
-    /// Returns the number of live bits of a block. It is a multiple of [`WORD`], and at least the number of pages.
+    /// Returns the number of live bits in a row: the pages per block, rounded up to a multiple of [`WORD`].
     pub fn pages_max(&self) -> usize {
         self.live * WORD as usize
     }
@@ -45,7 +45,7 @@ impl Rows {
         block as usize * self.row
     }
 
-    /// Returns the index of the word after the last word of live bits of `block`.
+    /// Returns the end of the words of live bits of `block`: the index of the word after them.
     #[inline(always)]
     pub fn end(&self, block: u32) -> usize {
         self.first(block) + self.live
@@ -69,7 +69,8 @@ impl Rows {
         self.words.part_mut(first, self.live)
     }
 
-    /// Returns the sequence number of a block, which grows with each block opened in its chip.
+    /// Returns the sequence number of a block. A block has a larger number than all blocks of its chip opened
+    /// earlier.
     #[inline(always)]
     pub fn opened(&self, block: u32) -> u32 {
         self.words[self.end(block)] as u32
@@ -107,7 +108,7 @@ impl Rows {
         prefetch(&self.words, self.first(block));
     }
 
-    /// Copies all rows of `other` to the blocks from `first` on. The rows must have the same length.
+    /// Copies all rows of `other` to the blocks from `first` on. The rows of both tables must have the same length.
     pub fn copy_from(&mut self, first: u32, other: &Rows) {
         let at = self.first(first);
         let n = other.words.len();
@@ -132,8 +133,8 @@ impl Rows {
         (0..self.blocks()).map(|block| self.erases(block)).collect()
     }
 
-    /// Sets all rows. The arguments are results of [`Rows::all_live`], [`Rows::all_opened`] and [`Rows::all_erases`]
-    /// for a table of the same size.
+    /// Sets the rows of all blocks. The arguments are results of [`Rows::all_live`], [`Rows::all_opened`] and
+    /// [`Rows::all_erases`] for a table of the same size.
     pub fn set_all(&mut self, live: &[u64], opened: &[u32], erases: &[u32]) {
         let live = live.chunks_exact(self.live);
         for ((block, live), (&seq, &erases)) in (0..).zip(live).zip(opened.iter().zip(erases)) {

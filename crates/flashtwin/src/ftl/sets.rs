@@ -1,31 +1,33 @@
-//! Superblocks: one block of each die. The blocks of a superblock are collected and erased together (D-98).
+//! Superblocks. A superblock consists of one block of each die; its blocks are collected and erased together (D-98).
 //!
-//! Superblock n consists of the n-th block that each die opened. Host writes and moves are distributed over the dies
-//! in turn. Every die therefore receives equally many pages, and the n-th blocks of all dies hold pages of the same
-//! time. The number n is the sequence number that the page map gives each block. Each die chooses a block only when
-//! it opens the block, and never chooses a worn-out one. As long as each die has a block to open, every superblock
-//! therefore has a block of every die. When a superblock is collected, a worn-out block in it keeps its contents.
+//! Superblock n consists of the n-th block that each die opened. The number n is the sequence number of these blocks.
+//! Host writes and moves are distributed over the dies in turn. Every die therefore receives equally many pages, and
+//! the blocks of a superblock are written at the same time.
+//!
+//! Each die chooses a block only when it opens the block, and never chooses a worn-out one. As long as each die has a
+//! block to open, every superblock therefore has a block of every die. When a superblock with a worn-out block is
+//! collected, this block keeps its contents.
 
 use std::collections::VecDeque;
 
 use super::frontier::Pool;
 use super::page::{PageMap, NOT_SEALED};
 
-/// Stands for "no block": the die has not opened its block yet, or the block has been erased.
+/// Marks a missing block of a superblock: the die has not opened its block yet, or the block has been erased.
 const NONE: u32 = u32::MAX;
-/// Maximum difference between the numbers of blocks that two dies have opened.
+/// Largest number of blocks by which a die may be ahead of another die in opening blocks.
 pub(crate) const LEAD_MAX: u32 = 2;
 
 /// The blocks of each superblock.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sets {
     dies: u32,
-    /// The blocks of all superblocks, with one entry per die for each superblock.
+    /// The blocks of all superblocks: for each superblock, one entry per die.
     blocks: Vec<u32>,
-    /// Superblocks (indices into `blocks`) that are not in use.
+    /// Unused superblocks, as indices into the table `blocks`.
     free: Vec<u32>,
-    /// Superblocks of which some die has not yet opened its block, the oldest first. Each entry has the sequence
-    /// number of the blocks, the index of the superblock, and the number of dies that have opened their block.
+    /// Incomplete superblocks, oldest first: some die has not opened its block yet. Each entry has the sequence number
+    /// of the blocks, the index of the superblock, and the number of dies that have opened their block.
     open: VecDeque<(u32, u32, u32)>,
 }
 
@@ -37,7 +39,7 @@ impl Sets {
         }
     }
 
-    /// Records that `block` is the `seq`-th block that a die has opened.
+    /// Records that die `die` has opened `block` as its `seq`-th block.
     pub fn opened(&mut self, seq: u32, die: u32, block: u32) {
         let at = match self.open.iter().position(|&(open, ..)| open == seq) {
             Some(at) => at,
@@ -77,9 +79,9 @@ impl PageMap {
         self.sets.is_some()
     }
 
-    /// Returns the superblock to collect: the one with the fewest live pages; of equals, the one opened first. All
-    /// blocks of the superblock must be full. Also returns its number of live pages, and the number of pages that its
-    /// collection frees. `None` if no superblock may be collected.
+    /// Returns the superblock to collect, its number of live pages, and the number of pages that its collection frees.
+    /// All its blocks must be full. Chooses the superblock with the fewest live pages; of equals, the one opened
+    /// first. `None` if no superblock may be collected.
     pub fn victim_set(&self) -> Option<(u32, u32, u32)> {
         let sets = self.sets.as_ref()?;
         let tallied = sets.sets().filter_map(|set| {
@@ -89,8 +91,8 @@ impl PageMap {
         tallied.min_by_key(|&(set, live, _)| (live, self.age_key(sets.of(set))))
     }
 
-    /// Counts the blocks of a superblock that may be collected. Returns the number of their live pages, and the
-    /// number of these blocks. `None` if a block of the superblock is not full yet, or if none may be collected.
+    /// Returns the number of live pages of a superblock in those blocks that may be collected, and the number of these
+    /// blocks. `None` if a block of the superblock is not full yet, or if no block may be collected.
     fn tally_of_set(&self, blocks: &[u32]) -> Option<(u32, u32)> {
         let (mut live, mut collectable) = (0, 0);
         for &block in blocks.iter().filter(|&&block| block != NONE) {
@@ -120,13 +122,13 @@ impl PageMap {
         u32::MAX - age.unwrap_or(0)
     }
 
-    /// Returns the block of a superblock on a die, if that block may be collected.
+    /// Returns the block of a superblock that is on the given die; `None` if this block may not be collected.
     pub fn collectable_of_set(&self, set: u32, die: u32) -> Option<u32> {
         let block = self.sets.as_ref()?.of(set)[die as usize];
         (block != NONE && self.tally[block as usize] < NOT_SEALED).then_some(block)
     }
 
-    /// Records that all blocks of a superblock have been erased, except worn-out ones.
+    /// Records that the collection of a superblock has ended: all its blocks have been erased, except worn-out ones.
     pub fn set_erased(&mut self, set: u32) {
         if let Some(sets) = &mut self.sets {
             let first = (set * sets.dies) as usize;
@@ -140,9 +142,9 @@ impl PageMap {
         self.pool(die).next_page == self.shape.data_pages
     }
 
-    /// Whether this die is ahead of another die: the other die has not yet opened its block of the superblock to which
-    /// this die's open block belongs. With `never`, this counts only if the other die cannot open a block, because it
-    /// has neither a free block nor a free page.
+    /// Whether this die is ahead of another die, which has not yet opened its block of the superblock that this die
+    /// writes. With `never`, only a die counts that cannot open its block, because it has neither a free block nor a
+    /// free page.
     pub fn is_ahead(&self, die: u32, never: bool) -> bool {
         let seq = self.pool(die).active_seq;
         let full = |pool: &Pool| pool.free == 0 && pool.next_page == self.shape.data_pages;
@@ -152,8 +154,8 @@ impl PageMap {
             .any(|pool| behind(pool) && (!never || full(pool)))
     }
 
-    /// Whether every die has room for its share of `pages` moved pages, if the pages are distributed equally over the
-    /// dies.
+    /// Whether `pages` moved pages fit if they are distributed equally over the dies: every die must have room for its
+    /// share.
     pub fn shares_fit(&self, pages: u32, pages_per_program: u32) -> bool {
         let share = pages.div_ceil(self.shape.chips) + pages_per_program;
         let room = |pool: u32| {
@@ -172,15 +174,15 @@ impl PageMap {
         for (seq, die, block) in self.in_use_by_seq() {
             sets.opened(seq, die, block);
         }
-        // A superblock may also lack a block because this block is already erased or lost. Only superblocks near the
-        // newest superblock can still be open.
+        // A superblock may also lack a block because the block was erased or lost. Only superblocks near the newest
+        // one can still receive a block.
         let newest = self.last_seq.iter().copied().max().unwrap_or(0);
         let lead = |seq: u32| newest.wrapping_sub(seq);
         sets.open.retain(|&(seq, ..)| lead(seq) <= LEAD_MAX);
         self.sets = Some(sets);
     }
 
-    /// Returns the blocks in use as (sequence number, die, block), sorted.
+    /// Returns all blocks in use as triples (sequence number, die, block), in ascending order.
     fn in_use_by_seq(&self) -> Vec<(u32, u32, u32)> {
         let of_pool = self.shape.blocks_per_pool;
         let mut blocks: Vec<(u32, u32, u32)> = (0..self.tally.len() as u32)
@@ -192,8 +194,8 @@ impl PageMap {
         blocks
     }
 
-    /// Checks that no die is more than [`LEAD_MAX`] blocks ahead of another, and that the table of superblocks agrees
-    /// with the blocks.
+    /// Checks that no die is more than [`LEAD_MAX`] blocks ahead of another. Also checks that the table of superblocks
+    /// agrees with the sequence numbers of the blocks.
     pub(super) fn check_sets(&self) -> Result<(), String> {
         let Some(sets) = &self.sets else {
             return Ok(());

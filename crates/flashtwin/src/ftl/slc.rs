@@ -1,9 +1,9 @@
-//! Blocks in SLC mode: a write cache of blocks whose cells store one bit each (D-65).
+//! Blocks in SLC mode. They form a write cache; their cells store one bit each (D-65).
 //!
-//! Any free block may be opened in SLC mode, within two limits. Blocks in SLC mode may be at most a certain share of
-//! the pool. Enough free blocks must remain to *fold* the data, that is, to move them to normal blocks. The hot
-//! frontier of a pool writes to blocks in SLC mode. The number of pages of such a block is that of a normal block
-//! divided by the bits per cell. An erase ends the SLC mode of a block.
+//! The hot frontier of a pool writes to blocks in SLC mode. Such a block has the number of pages of a normal block
+//! divided by the bits per cell. Any free block may be opened in SLC mode, and its next erase ends this mode. There
+//! are two limits. Blocks in SLC mode may be at most a certain share of the pool. Enough free blocks must remain to
+//! *fold* the data, that is, to move them to normal blocks.
 
 use super::page::PageMap;
 use crate::units::Ppn;
@@ -46,16 +46,16 @@ impl PageMap {
         }
     }
 
-    /// Whether another block of the pool may be opened in SLC mode: the cache is not full, and its contents could
-    /// still be folded.
+    /// Whether another block of the pool may be opened in SLC mode. The cache must not be full, and enough free
+    /// blocks must remain to fold its contents.
     #[inline]
     pub(super) fn may_open_slc(&self, pool: u32) -> bool {
         self.slc_used[pool as usize] < self.shape.slc_blocks
             && self.pool(pool).free > self.low() + 1
     }
 
-    /// Returns the stream whose frontier receives a page of `stream`: the cold stream if the SLC cache is full,
-    /// otherwise `stream`.
+    /// Returns the stream to which a page of `stream` is written in `pool`: the cold stream if the SLC cache is
+    /// full, otherwise `stream`.
     #[inline]
     pub fn stream_for(&self, pool: u32, stream: Stream) -> Stream {
         let full = self.writes_slc(stream)
@@ -67,8 +67,8 @@ impl PageMap {
         }
     }
 
-    /// Returns the next block to fold, and its number of live pages. This is the full block of the cache that was
-    /// opened first.
+    /// Returns the position of the next block to fold, and its number of live pages. This is the block opened first,
+    /// among the full blocks of the cache.
     pub fn oldest_slc(&self, pool: u32) -> Option<(u32, u32)> {
         if !self.has_slc() || self.slc_used[pool as usize] == 0 {
             return None;
@@ -83,8 +83,8 @@ impl PageMap {
             .map(|bit| (bit, self.valid_of(first + bit)))
     }
 
-    /// Returns the number of pages that blocks have fewer in SLC mode than in normal mode, summed over all openings
-    /// in SLC mode. No program uses these pages, but each erase counts them.
+    /// Returns the number of pages that blocks lack in SLC mode compared with normal mode, summed over all blocks
+    /// opened in SLC mode so far. These pages are never programmed, but an erase counts them as erased.
     pub fn slc_pages_lacked(&self) -> u64 {
         let lacks = self.shape.data_pages - self.shape.hot_pages;
         match self.has_slc() {
@@ -103,7 +103,7 @@ impl PageMap {
             .collect()
     }
 
-    /// Checks that each block in SLC mode is in use, and that it has no live page beyond its pages in SLC mode.
+    /// Checks that each block in SLC mode is in use, and that it has no more pages than the mode permits.
     pub(super) fn check_slc(&self) -> Result<(), String> {
         if self.count_slc() != self.slc_used {
             let counted = &self.slc_used;

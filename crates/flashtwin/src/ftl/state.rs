@@ -1,16 +1,17 @@
 //! Saved form of the page map, as part of a device's snapshot.
 //!
-//! The state is a sequence of little-endian arrays. Their lengths follow from the device's specification; the file
+//! The state is a sequence of little-endian arrays. The device's specification determines their lengths, so the file
 //! contains no lengths or pointers. A loaded map is validated completely before it is used.
 //!
-//! A device with two write streams appends its hot frontiers. A device with one stream and one with two can load each
-//! other's states. If the state has no hot frontiers, no hot block is open after loading. If the device has one
-//! stream, the hot blocks of the state are closed and count as sealed.
+//! A device with two write streams appends its hot frontiers. A device with one stream can load a state of a device
+//! with two, and the other way round. If the state has no hot frontiers, no hot block is open after loading. If the
+//! device has one stream, the hot blocks of the state are closed and may be collected.
 //!
 //! A device with an SLC write cache appends the list of blocks in SLC mode. It can load states of devices with an SLC
-//! write cache, and of devices with one stream. On some devices, moved pages keep the kind (hot or cold) of their
-//! block. Such a device appends the list of hot blocks. If a state lacks this list, only the open hot blocks count as
-//! hot.
+//! write cache, and of devices with one stream.
+//!
+//! On some devices, moved pages keep the kind (hot or cold) of their block. Such a device appends the list of hot
+//! blocks. If a state lacks this list, only the open hot blocks count as hot.
 
 use std::io::{self, Read, Write};
 
@@ -22,7 +23,7 @@ use super::page::PageMap;
 pub enum StateError {
     /// Reading or writing failed.
     Io(io::Error),
-    /// The bytes are not a consistent state of this device.
+    /// The bytes are not a consistent state of this device. The text describes the first inconsistency.
     Inconsistent(String),
 }
 
@@ -43,7 +44,7 @@ impl From<io::Error> for StateError {
     }
 }
 
-/// A writer that counts bytes, to measure the length of a state.
+/// A writer that only counts bytes. It measures the length of a state.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StateLength {
     /// Bytes written so far.
@@ -61,16 +62,16 @@ impl Write for StateLength {
     }
 }
 
-/// Number of values that are converted to bytes together.
+/// Number of values that are converted to or from bytes at once.
 const CHUNK: usize = 64 * 1024;
 
-/// Largest erase count of a block in a saved state; real flash survives far fewer erases.
+/// Largest erase count that a saved state may have for a block. Real flash survives far fewer erases.
 const ERASES_MAX: u32 = 1_000_000_000;
-/// Largest number of opened blocks per chip, and of erases per device, in a saved state. At one per millisecond, this
-/// number is reached after three weeks.
+/// Largest number of blocks opened by a chip, and of erases of a device, that a saved state may have. At one per
+/// millisecond, this number is reached after three weeks.
 pub(super) const NUMBER_MAX: u32 = 2_000_000_000;
 
-/// Checks that no count exceeds `max`; `name` is for the error message.
+/// Checks that no count exceeds `max`. `count` and `of` name the count and its owner in the error message.
 pub(super) fn check_counts(
     counts: &[u32],
     max: u32,
@@ -150,8 +151,8 @@ impl PageMap {
             && (0..self.tally.len() as u32).all(|block| self.erases_of(block) == 0)
     }
 
-    /// Replaces the contents of this map by a saved state. Both must have the same specification, except for the
-    /// streams. After an error, the map must not be used any more.
+    /// Replaces the contents of this map by a saved state. The devices of both must have the same specification, but
+    /// the number of streams may differ. After an error, the map must not be used any more.
     pub fn load(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
         read_u32(input, &mut self.map)?;
         read_u32(input, &mut self.reverse)?;
@@ -203,7 +204,7 @@ impl PageMap {
         Ok(())
     }
 
-    /// Reads the list of hot blocks. If the state ends before the list, only the open hot blocks are hot.
+    /// Reads the list of hot blocks. If the state has no such list, only the open hot blocks count as hot.
     fn load_hot_blocks(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
         let mut words = vec![0; self.tally.len().div_ceil(64)];
         let mut bytes = Vec::new();
@@ -228,7 +229,8 @@ impl PageMap {
         Ok(())
     }
 
-    /// Reads the list of blocks in SLC mode, which the state must have. Does nothing if this device has no SLC cache.
+    /// Reads the list of blocks in SLC mode, and fails if the state has none. Does nothing if this device has no SLC
+    /// cache.
     fn load_slc(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
         if self.slc_bits.is_empty() {
             return Ok(());
@@ -246,7 +248,7 @@ impl PageMap {
         Ok(())
     }
 
-    /// Seals the open hot blocks and continues with one stream.
+    /// Seals the open hot blocks. From then on, the map has one stream.
     fn close_hot(&mut self) {
         for hot in std::mem::take(&mut self.hot) {
             if hot.next_page < self.shape.hot_pages {

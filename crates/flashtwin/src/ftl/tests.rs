@@ -1,5 +1,5 @@
-//! Random writes and trims in random streams, with the collections that a chip would run. The map must stay
-//! consistent, hot and cold pages must stay in separate blocks, and it must be possible to load saved states into
+//! Tests of the page map with random writes and trims in random streams, and the collections that a chip would run.
+//! The map must stay consistent, hot and cold pages must stay in separate blocks, and saved states must load into
 //! other devices.
 
 use std::collections::HashSet;
@@ -19,14 +19,14 @@ struct Made {
     planes: u32,
     blocks: u32,
     pages: u32,
-    /// Blocks of a plane that the host does not see.
+    /// Reserved blocks of each plane (over-provisioning).
     reserve: u32,
     summary_page: bool,
     pools_are_planes: bool,
     streams: u32,
-    /// Criterion that separates the two streams. With `Separation::None`, it is the buffer policy's choice.
+    /// Criterion that separates hot from cold pages. With `Separation::None`, the buffer policy decides.
     separation: Separation,
-    /// Destination of moved pages, if the buffer policy separates the streams.
+    /// Streams of pages that GC moves. Used only if the buffer policy separates hot from cold pages.
     moves: Moves,
     victim: &'static str,
 }
@@ -68,7 +68,7 @@ impl Made {
     }
 }
 
-/// Returns the victim rule that a device file calls `victim`.
+/// Returns the victim rule that has the name `victim` in device files.
 fn rule(victim: &str) -> Victims {
     let ecr = builtin("ecr").unwrap();
     let mut overrides = vec![("gc.victim", victim)];
@@ -81,19 +81,20 @@ fn rule(victim: &str) -> Victims {
     Victims::of(&spec.gc.victim)
 }
 
-/// A map under random load, and the state that it should have.
+/// A map under random load, with the contents that it should have.
 struct Load {
     map: PageMap,
     rng: Rng,
-    /// For each block: whether a cold page, and whether a hot page, was written to it since it was opened.
+    /// For each block, two flags: whether a cold page, and whether a hot page, was written since the block was
+    /// opened.
     written: Vec<[bool; 2]>,
     /// The logical pages that have a copy.
     mapped: Vec<bool>,
     victims: Victims,
     /// Number of writes so far. Each write advances the time by one millisecond.
     writes: u64,
-    /// Pages that the host wrote as hot since the last reset of the filter. `forgotten` is the number of writes at
-    /// that reset.
+    /// Pages that the host wrote as hot since the last reset of the filter. `forgotten` is the value of `writes` at
+    /// this reset.
     recent: HashSet<Lpn>,
     forgotten: u64,
 }
@@ -121,7 +122,7 @@ impl Load {
         self.written[block as usize][(stream == Stream::Hot) as usize] = true;
     }
 
-    /// Collects in `pool` until its free blocks are above the watermark, or until no collection would gain anything.
+    /// Collects in `pool` until its free blocks exceed the low watermark, or until no collection would free a page.
     fn collect(&mut self, pool: u32) {
         while self.map.pool(pool).free <= self.map.low() {
             let picked = gc::victim(&self.map, pool, self.victims, Tie::Lowest);
@@ -147,7 +148,7 @@ impl Load {
                     self.note(lpn, self.stream_of_move(kind, lpn));
                 }
             } else {
-                // Pages are moved one by one, as the device moves them if reads may be executed between two moves.
+                // Moves the pages one by one. The device does this if it may execute reads between two moves.
                 while let Some((_, lpn)) = live(&self.map, 0) {
                     let stream = self.map.move_stream(victim, lpn);
                     assert_eq!(stream, self.stream_of_move(kind, lpn));
@@ -161,7 +162,7 @@ impl Load {
         }
     }
 
-    /// Returns the stream of a page that is moved from a hot or cold block.
+    /// Returns the stream that a moved page must have. `victim_is_hot` is true if it is moved from a hot block.
     fn stream_of_move(&self, victim_is_hot: bool, lpn: Lpn) -> Stream {
         let is_hot = match self.map.shape.apart {
             Apart::AsVictim => victim_is_hot,
@@ -177,7 +178,7 @@ impl Load {
 
     fn write(&mut self, lpn: Lpn, stream: Stream) {
         if stream == Stream::Hot {
-            // The filter is reset before the first write that is at least half a second after the last reset.
+            // The filter is reset before the first write at least half a second after the last reset.
             if self.writes - self.forgotten >= 500 {
                 self.recent.clear();
                 self.forgotten = self.writes;
@@ -214,7 +215,8 @@ impl Load {
         }
     }
 
-    /// Executes `writes` writes, of which `hot` percent are hot, and `trims` trims per 100 writes.
+    /// Executes `writes` writes. Of these, `hot` percent are hot. After each write, a trim follows with a
+    /// probability of `trims` percent.
     fn run(&mut self, writes: u32, hot: u64, trims: u64) {
         let pages = u64::from(self.map.shape.exported_pages);
         for i in 0..writes {
@@ -280,7 +282,8 @@ fn random_writes_and_trims_keep_the_map() {
     }
 }
 
-/// The pool has 400 blocks. 396 blocks are exported and written, two are open, and at most one may be collected.
+/// The pool has 400 blocks. 396 blocks are exported and written. Of the other four, up to two are open, and a
+/// collection begins when at most one is free.
 #[test]
 fn a_device_99_percent_full_keeps_working() {
     for streams in [1, 2] {
@@ -336,7 +339,7 @@ fn one_stream_takes_hot_pages_for_cold_ones() {
     assert!(run(Stream::Hot) == run(Stream::Cold));
 }
 
-/// On a chip with two pools, the values reported to the buffer are those of the pool that collects first.
+/// On a chip with two pools, the numbers reported to the buffer are those of the pool that will collect first.
 #[test]
 fn the_scarcest_pool_speaks_for_its_chip() {
     let made = Made {
@@ -373,7 +376,7 @@ fn the_scarcest_pool_speaks_for_its_chip() {
     map.check().unwrap();
 }
 
-/// If no block is free, pages of both streams are written to the free pages of either open block.
+/// If no block is free, the free pages of both open blocks receive pages of either stream.
 #[test]
 fn a_pool_is_written_to_its_last_page() {
     for streams in [1, 2] {
@@ -409,7 +412,8 @@ fn a_pool_is_written_to_its_last_page() {
     }
 }
 
-/// Returns two devices that differ only in their streams, and a worn state of the first.
+/// Returns a device with `streams` streams after many writes, its saved state, and the configuration of a device
+/// that differs only in the number of streams.
 fn saved(streams: u32) -> (Made, Load, Vec<u8>) {
     let made = Made {
         chips: 2,
@@ -445,8 +449,8 @@ fn load_and_check(mut map: PageMap, of: &Load, state: &[u8]) {
     load.run(2_000, 40, 5);
 }
 
-/// There are a hot block and a cold block of four pages each. Each has two valid pages when it is collected. Pages 2
-/// and 5 are in the filter.
+/// A hot block and a cold block of four pages each are collected when each has two valid pages. One page of each
+/// block, 2 and 5, is in the filter of hot pages.
 #[test]
 fn moved_pages_go_to_the_block_that_the_key_names() {
     for (moves, hot_after) in [
@@ -505,7 +509,8 @@ fn moved_pages_go_to_the_block_that_the_key_names() {
     }
 }
 
-/// Saved states contain the list of hot blocks. Even without it, the open hot blocks are known from the frontiers.
+/// A saved state contains the list of hot blocks. If a state lacks the list, the open hot blocks are still known
+/// from the frontiers.
 #[test]
 fn a_state_has_the_kinds_of_blocks() {
     let made = |moves| Made {
@@ -609,7 +614,8 @@ fn impossible_hot_frontiers_are_refused() {
     });
 }
 
-/// A state with an invalid map must be refused, since the numbers in the map are not checked when they are used.
+/// A state with an invalid map must be refused when it is loaded, because later uses of the map do not check its
+/// numbers.
 #[test]
 fn a_map_of_pages_that_are_not_there_is_refused() {
     let (_, load, state) = saved(1);
@@ -674,7 +680,8 @@ fn finds_each_change(map: &PageMap) {
     }
 }
 
-/// The data of a victim are prefetched word by word, and each word from its first page on.
+/// Prefetches of a victim's data take one word of live bits after the other. They begin each word at its first live
+/// page.
 #[test]
 fn all_words_of_a_victim_have_their_turn() {
     let made = Made {
@@ -720,7 +727,7 @@ fn all_words_of_a_victim_have_their_turn() {
     assert!(map.foreseen.next.is_empty() && map.foreseen.live == 0);
 }
 
-/// Puts the map into states that would be reached only by long runs.
+/// Functions that put the map into states which otherwise only long runs would reach.
 impl PageMap {
     pub(crate) fn set_erases(&mut self, block: u32, erases: u32) {
         self.rows.set_erases(block, erases);
@@ -731,7 +738,7 @@ impl PageMap {
     }
 }
 
-/// The region of hot pages is the given percentage of the device, from its start.
+/// The region of hot pages begins at page 0, and is the given percentage of the device.
 #[test]
 fn the_region_ends_before_its_end() {
     let made = Made {

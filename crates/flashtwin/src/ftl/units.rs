@@ -1,14 +1,15 @@
-//! The map of a device that is written by units. A unit is a part of the flash that is opened for one owner, filled
-//! in order, and collected and erased as a whole.
+//! The map of a device that is written by units. A unit is a part of the flash: one superblock, or several. It is
+//! opened for one owner, filled in order, and collected and erased as a whole.
 //!
-//! A unit is one superblock, or several. Its pages are numbered in the order in which they are assigned. The flash
-//! pages of all units are numbered consecutively: page k of unit u is flash page u * P + k, where P is the number of
-//! pages per unit. A host write accesses the map entry of its page, the live word of the old copy, the record of the
-//! old copy's unit, and the frontier. The frontier is in the processor's cache. A move accesses the map entry, which
-//! [`Units::prefetch_moves`] prefetches. The tables need 4 bytes of memory per logical page, and 4.125 bytes per flash
-//! page.
+//! The pages of a unit are numbered in the order in which they are assigned. The flash pages of all units are numbered
+//! consecutively: page k of unit u is flash page u * P + k, where P is the number of pages per unit.
 //!
-//! This file has the tables, and the steps that change them. [`crate::placement`] chooses the owner of a unit, and
+//! A host write accesses the map entry of its page, the word with the live bit of the old copy, the record of the old
+//! copy's unit, and the frontier. Only the frontier is usually in the processor's cache. A move accesses the map
+//! entry, which [`Units::prefetch_moves`] prefetches. The tables need 4 bytes of memory per logical page, and 4.125
+//! bytes per flash page.
+//!
+//! This file has the tables and the functions that change them. [`crate::placement`] chooses the owner of a unit, and
 //! the unit to collect.
 
 use std::collections::VecDeque;
@@ -22,8 +23,7 @@ const UNMAPPED: u32 = u32::MAX;
 /// Means "no unit".
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Number of the owner of a unit, below [`UnitShape::owners`]. The owner determines which pages the
-/// unit receives.
+/// Owner of a unit, as a number below [`UnitShape::owners`]. The owner determines which pages are written to the unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Owner(pub u16);
 
@@ -33,16 +33,17 @@ pub(super) const FREE: Owner = Owner(u16::MAX);
 /// The order in which a group reuses its free units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reuse {
-    /// The unit erased longest ago. Units that were never erased are first, in the order of their numbers.
+    /// The unit erased longest ago is used first. Units that were never erased precede all others, in the order of
+    /// their numbers.
     Oldest,
-    /// The unit with the fewest erases; of equals, the lowest number.
+    /// The unit with the fewest erases is used first; of equals, the one with the lowest number.
     LeastWorn,
 }
 
-/// Sizes of the tables. The flash must have fewer than 2^32 pages.
+/// Sizes of the tables of units. The flash must have fewer than 2^32 pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UnitShape {
-    /// Number of groups. A unit lies within one group.
+    /// Number of groups of units. All pages of a unit are in one group.
     pub groups: u32,
     /// Units of a group.
     pub units: u32,
@@ -59,20 +60,20 @@ pub(crate) struct UnitShape {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unit {
     pub owner: Owner,
-    /// Whether the unit is the frontier of an owner, that is, receives further pages.
+    /// Whether the unit is the frontier of its owner, that is, receives the owner's next pages.
     pub bound: bool,
-    /// Number of units that its group opened before this one.
+    /// Sequence number: the number of units that the unit's group had opened before this one.
     pub sequence: u32,
-    /// Number of pages that have been assigned in the unit.
+    /// Number of pages of the unit that have been assigned to logical pages.
     pub given: u32,
     /// Number of live pages of the unit.
     pub live: u32,
-    /// Number of assigned pages whose programs have not ended; always 0 without time.
+    /// Number of assigned pages that are not yet completely programmed. Always 0 in simulations without time.
     pub awaited: u32,
     pub erases: u32,
-    /// Host clock (number of pages that the host has written) when the unit was opened.
+    /// Host clock at the opening of the unit. The host clock is the number of pages that the host has written.
     pub opened_at: u64,
-    /// Host clock when a page of the unit last became invalid. If no page has, host clock when the unit was opened.
+    /// Host clock when a page of the unit last became invalid. If no page has become invalid, equal to `opened_at`.
     pub last_death: u64,
 }
 
@@ -81,16 +82,16 @@ pub(crate) struct Unit {
 pub(crate) struct Given {
     pub ppn: Ppn,
     pub unit: u32,
-    /// Whether this page fills the unit, which is then no longer a frontier.
+    /// Whether this page fills the unit. A full unit is no longer a frontier.
     pub full: bool,
 }
 
 /// A group of units.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
-    /// Free units in the order of reuse; with [`Reuse::LeastWorn`], in any order.
+    /// Free units, in the order in which they are used next. With [`Reuse::LeastWorn`], in any order.
     pub(super) free: VecDeque<u32>,
-    /// Units in use, in the order of their opening.
+    /// Units in use, in the order in which they were opened.
     pub(super) opened: Vec<u32>,
     /// Units opened so far.
     pub(super) sequence: u32,
@@ -216,7 +217,7 @@ impl Units {
         self.groups[group as usize].free.len() as u32
     }
 
-    /// Returns the free units of a group in the order of reuse.
+    /// Returns the free units of a group in the order in which they are used next.
     pub fn free_units(&self, group: u32) -> Vec<u32> {
         let mut free: Vec<u32> = self.groups[group as usize].free.iter().copied().collect();
         if self.shape.reuse == Reuse::LeastWorn {
@@ -225,7 +226,7 @@ impl Units {
         free
     }
 
-    /// Returns the units of a group that are in use, in the order of their opening.
+    /// Returns the units of a group that are in use, in the order in which they were opened.
     #[inline]
     pub fn opened(&self, group: u32) -> &[u32] {
         &self.groups[group as usize].opened
@@ -237,7 +238,7 @@ impl Units {
         self.groups[group as usize].sequence
     }
 
-    /// Returns the unit that receives the owner's next page, if there is one.
+    /// Returns the unit that receives the owner's next page; `None` if the owner has no frontier.
     #[inline(always)]
     pub fn frontier(&self, group: u32, owner: Owner) -> Option<u32> {
         match self.groups[group as usize].frontier[usize::from(owner.0)] {
@@ -255,7 +256,7 @@ impl Units {
 
     // ---- what changes them ----
 
-    /// Opens the next free unit of a group for an owner that has no frontier. `None` if no unit is free.
+    /// Opens the next free unit of a group as the frontier of an owner that has none. `None` if no unit is free.
     pub fn bind(&mut self, group: u32, owner: Owner, clock: u64) -> Option<u32> {
         debug_assert!(self.frontier(group, owner).is_none());
         let units = &self.units;
@@ -279,8 +280,8 @@ impl Units {
         Some(unit)
     }
 
-    /// Assigns the next page of the owner's frontier to a logical page. The owner must have a frontier, and the
-    /// logical page must have no copy.
+    /// Assigns the next page of the owner's frontier to a logical page. The owner must have a frontier. The caller
+    /// must have invalidated the old copy of the logical page.
     #[inline(always)]
     pub fn give(&mut self, group: u32, owner: Owner, lpn: Lpn) -> Given {
         let unit = self.groups[group as usize].frontier[usize::from(owner.0)];
@@ -303,13 +304,13 @@ impl Units {
         }
     }
 
-    /// Counts a logical page that had no copy and now gets one.
+    /// Increments the number of mapped pages, because a logical page without a copy now gets one.
     #[inline(always)]
     pub fn count_mapped(&mut self) {
         self.mapped += 1;
     }
 
-    /// Closes the owner's frontier, even if it is not full. Returns its unit, if the owner had a frontier.
+    /// Closes the owner's frontier, even if it is not full. Returns its unit; `None` if the owner had no frontier.
     pub fn close(&mut self, group: u32, owner: Owner) -> Option<u32> {
         self.frontier(group, owner)?;
         Some(self.unbind(group, owner))
@@ -323,8 +324,8 @@ impl Units {
         unit
     }
 
-    /// Marks the copy of a logical page at `ppn` as no longer live, and returns the unit of the copy. Does not change
-    /// the map entry.
+    /// Marks the flash page `ppn` as no longer live, and returns its unit. Does not change the map entry of its
+    /// logical page.
     #[inline(always)]
     pub fn kill(&mut self, ppn: Ppn, clock: u64) -> u32 {
         let (unit, page) = self.by_pages.div_rem(ppn.0);
@@ -333,7 +334,7 @@ impl Units {
         unit
     }
 
-    /// Unmaps a logical page. Returns the unit of its copy, if it had one.
+    /// Unmaps a logical page. Returns the unit that had its copy; `None` if it had no copy.
     pub fn unmap(&mut self, lpn: Lpn, clock: u64) -> Option<u32> {
         let ppn = self.lookup(lpn)?;
         self.map[lpn.0 as usize] = UNMAPPED;
@@ -350,7 +351,7 @@ impl Units {
         self.units[unit as usize].live -= 1;
     }
 
-    /// Erases a unit that has no live page and is no frontier.
+    /// Erases a unit and makes it free. The unit must have no live page, and must not be a frontier.
     pub fn erase(&mut self, unit: u32) {
         let group = self.group_of(unit) as usize;
         let u = &mut self.units[unit as usize];
@@ -373,7 +374,7 @@ impl Units {
         self.units[unit].awaited += 1;
     }
 
-    /// Counts pages of a unit whose programs have ended. Returns whether all pages assigned in the unit are now
+    /// Counts `pages` pages of a unit as programmed. Returns whether all assigned pages of the unit are now
     /// programmed.
     #[inline]
     pub fn programmed(&mut self, unit: u32, pages: u32) -> bool {
@@ -382,8 +383,7 @@ impl Units {
         u.awaited == 0
     }
 
-    /// Returns the largest value of the host clock at which a unit was opened or a page became invalid; 0 if neither
-    /// happened.
+    /// Returns the host clock at the last opening of a unit or invalidation of a page; 0 if neither has happened.
     pub fn latest(&self) -> u64 {
         let of = |unit: &Unit| unit.opened_at.max(unit.last_death);
         self.units.iter().map(of).max().unwrap_or(0)
@@ -401,13 +401,14 @@ impl Units {
 
     // ---- hints ----
 
-    /// Prefetches the first data that a write of `lpn` accesses.
+    /// Prefetches the data that a write of `lpn` accesses first: its map entry.
     #[inline(always)]
     pub fn prefetch(&self, lpn: Lpn) {
         prefetch(&self.map, lpn.0 as usize);
     }
 
-    /// Prefetches the live word of the old copy of `lpn`. The map entry of `lpn` must be in the processor's cache.
+    /// Prefetches the word with the live bit of the old copy of `lpn`. The map entry of `lpn` should be in the
+    /// processor's cache already.
     #[inline(always)]
     pub fn prefetch_old_copy(&self, lpn: Lpn) {
         let ppn = self.map[lpn.0 as usize];
@@ -417,7 +418,7 @@ impl Units {
         }
     }
 
-    /// Prefetches the map entries of the live pages in the `word`-th group of 64 pages of a unit.
+    /// Prefetches the map entries of the live pages in one word of live bits of a unit. A word stands for 64 pages.
     #[inline(always)]
     pub fn prefetch_moves(&self, unit: u32, word: u32) {
         if word >= self.words {
@@ -434,8 +435,8 @@ impl Units {
 
     // ---- checks ----
 
-    /// Checks that the tables agree with each other (invariants I1, I2, I3 and I6). Reads the tables of the whole
-    /// device.
+    /// Checks that the tables agree with each other: the map and its inverse, the live bits and counts of the units,
+    /// and the lists of free and opened units and of frontiers. Reads all tables of the device.
     ///
     /// # Errors
     /// The error names the first disagreement.

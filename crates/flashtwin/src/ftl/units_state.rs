@@ -1,5 +1,6 @@
-//! Saved form of the map by units, as part of a device's snapshot. The form is a sequence of little-endian arrays,
-//! whose lengths follow from the sizes of the device. A loaded map is checked completely before it is used.
+//! Saved form of the map of a device that is written by units, as part of a device's snapshot. It is a sequence of
+//! little-endian arrays. The sizes of the device determine their lengths. A loaded map is validated completely before
+//! it is used.
 
 use std::io::{self, Read, Write};
 
@@ -9,7 +10,7 @@ use super::state::{
 use super::units::{Owner, Unit, Units, FREE, NONE};
 use super::StateError;
 
-/// Number of 32-bit numbers that the file has for each unit. In addition, it has two 64-bit numbers for each unit.
+/// Number of 32-bit numbers in the saved form of a unit, which also has two 64-bit numbers.
 const NUMBERS: usize = 5;
 
 impl Units {
@@ -18,7 +19,7 @@ impl Units {
         (self.units.iter()).all(|unit| unit.owner == FREE && unit.erases == 0)
     }
 
-    /// Writes the whole state. All pages must be programmed.
+    /// Writes the whole state. All assigned pages must have been programmed.
     pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
         write_u32(out, &self.map)?;
         write_u32(out, &self.reverse)?;
@@ -43,8 +44,8 @@ impl Units {
         Ok(())
     }
 
-    /// Replaces the contents of this map by a saved state of the same sizes. After an error, the map must not be used
-    /// any more.
+    /// Replaces the contents of this map by a saved state of a map with the same sizes. After an error, the map must
+    /// not be used any more.
     ///
     /// # Errors
     /// Fails if reading fails, or if the state is inconsistent.
@@ -145,7 +146,7 @@ impl Units {
         )
     }
 
-    /// Checks that the map contains only pages of the flash, and that open units are not full.
+    /// Checks that the map contains only pages of the flash, and that open units are neither empty nor full.
     fn check_numbers(&self) -> Result<(), StateError> {
         let pages = self.reverse.len() as u32;
         if self.map.iter().any(|&ppn| ppn != NONE && ppn >= pages) {

@@ -6,8 +6,8 @@ use crate::spec::{builtin, DeviceSpec};
 use crate::units::Stream;
 use crate::units::{Lpn, Ppn};
 
-/// Returns a map with one pool of `blocks` blocks of `pages` pages. There is no summary page. Half of the blocks are
-/// exported.
+/// Returns a map with one pool of `blocks` blocks of `pages` pages, without summary pages. Half of the blocks are
+/// exported and written.
 fn one_pool(blocks: u32, pages: u32) -> PageMap {
     let mut spec = DeviceSpec::parse(builtin("ecr").unwrap(), "ecr").unwrap();
     spec.geometry.chips = 1;
@@ -21,8 +21,8 @@ fn one_pool(blocks: u32, pages: u32) -> PageMap {
     map
 }
 
-/// Formats the pages of a block in the order in which they were written, such as `b2 = [0* 1 4 0]`. `*` marks invalid
-/// pages.
+/// Formats the pages of a block, such as `b2 = [0* 1 4 0]`. `written` lists them in the order of writing; `*` marks
+/// invalid pages.
 fn show(map: &PageMap, block: u32, written: &[u32]) -> String {
     let pages: Vec<String> = written
         .iter()

@@ -4,8 +4,8 @@ use super::page::PageMap;
 use crate::rng::Rng;
 
 impl PageMap {
-    /// Returns the number of erases that a block survives. With an endurance spread, the number is drawn from a
-    /// normal distribution, with the block number as the seed.
+    /// Returns the number of erases that a block survives. With an endurance spread, this number is drawn from a
+    /// nearly normal distribution. The seed is the block number, so the number is always the same for a block.
     #[inline]
     pub fn erases_survived(&self, block: u32) -> u32 {
         let limit = self.shape.erase_limit;
@@ -18,7 +18,7 @@ impl PageMap {
     /// Whether the block is worn out. A worn-out block may not be erased any more, and keeps its contents.
     #[inline]
     pub fn is_spent(&self, block: u32) -> bool {
-        // If there is no limit, the erase count is not read, since reading it may cause a cache miss.
+        // Without an erase limit, the erase count is not read, because reading it may cause a cache miss.
         self.shape.erase_limit != u32::MAX && self.erases_of(block) >= self.erases_survived(block)
     }
 
@@ -28,8 +28,8 @@ impl PageMap {
         blocks.filter(|&block| self.is_spent(block)).count() as u32
     }
 
-    /// Returns the free block of a pool with the fewest erases. Of equals, returns the first one at or after `from`
-    /// in circular order.
+    /// Returns the free block of a pool with the fewest erases. Of equals, returns the first one from `from` on in
+    /// circular order.
     pub(super) fn find_least_worn(&self, pool: u32, from: u32) -> Option<u32> {
         let blocks = self.shape.blocks_per_pool;
         let erases = |bit: u32| self.erases_of(pool * blocks + bit);
@@ -39,10 +39,10 @@ impl PageMap {
             .min_by_key(|&bit| erases(bit))
     }
 
-    /// Returns the block that wear levelling collects: among the blocks that may be collected, the one with the fewest
-    /// erases. Returns `None` if its number of erases is not far enough below the mean of the pool. When the block is
-    /// collected, its data move elsewhere, and the block is the next one to be written. This is the simplest form of
-    /// the method of Chang, ACM SAC 2007.
+    /// Returns the block that wear levelling collects: the one with the fewest erases, among the blocks that may be
+    /// collected. `None` if its number of erases is not far enough below the mean of the pool. After the collection,
+    /// its data are elsewhere, and the block is the next one to be written. This is the simplest form of the method of
+    /// Chang, ACM SAC 2007.
     pub fn left_behind(&self, pool: u32) -> Option<u32> {
         let behind = self.shape.erases_behind?;
         let first = pool * self.shape.blocks_per_pool;
@@ -56,8 +56,8 @@ impl PageMap {
     }
 }
 
-/// Draws the number of erases that a block survives. The sum of four uniform numbers is nearly normal, with a
-/// variance of 1/3.
+/// Draws the number of erases that a block survives. The sum of four uniform numbers is nearly normal. Its variance is
+/// 1/3.
 fn drawn_limit(limit: u32, spread: u32, block: u32) -> u32 {
     let bits = Rng::new(u64::from(block) ^ 0x77ea).next_u64();
     let sum: u64 = (0..4).map(|i| bits >> (16 * i) & 0xffff).sum();
@@ -86,7 +86,7 @@ mod tests {
         assert!((deviation - 300.0).abs() < 6.0, "{deviation}");
     }
 
-    /// Returns a chip of 64 blocks, written once in order.
+    /// Returns a chip of 64 blocks. Each page was written once, in order.
     fn chip(overrides: &[(&str, &str)]) -> Nand {
         let mut all = vec![
             ("geometry.chips", "1"),
@@ -106,7 +106,7 @@ mod tests {
         nand
     }
 
-    /// Returns the fewest and the most erases of a block of the chip. Only the first eighth of the pages was written.
+    /// Writes random pages of the first eighth of a chip. Returns the lowest and the highest erase count of a block.
     fn worn_by_hot_writes(levelling: &[(&str, &str)], seed: u64) -> (u32, u32) {
         let mut nand = chip(levelling);
         let mut rng = Rng::new(seed);

@@ -1,14 +1,14 @@
 //! The wear levelling of the reference (DiskSim with Microsoft's SSD extension): its cleaning policy 3 (D-99).
 //!
-//! The life of a block is the number of erases that it still survives. If the victim that greedy chooses has little
-//! life left, one of two methods applies:
+//! The remaining life of a block is the number of erases that it still survives. If the greedy victim has little life
+//! left, one of two methods applies:
 //!
 //! - Migration: the block is collected, and receives the data of the coldest block of its pool. These data are rarely
 //!   rewritten, so the block rests. The coldest block becomes free.
 //! - Rate limit: the block is skipped, with a probability that grows as its life shrinks.
 //!
-//! In the reference, both methods have bugs when a block's life ends, and treat open blocks as cold. These bugs are
-//! not reproduced here.
+//! The reference has bugs in both methods: when the life of a block ends, and because open blocks can count as cold.
+//! These bugs are not reproduced here.
 
 use super::page::PageMap;
 use crate::rng::Rng;
@@ -21,7 +21,8 @@ impl PageMap {
         survived.saturating_sub(self.erases_of(block)).into()
     }
 
-    /// Returns the sum of the lives of all blocks of a pool, and the number of blocks. Their quotient is the mean.
+    /// Returns the sum of the remaining lives of all blocks of a pool, and the number of these blocks. Their quotient
+    /// is the mean.
     fn lives(&self, pool: u32) -> (u64, u64) {
         let n = self.shape.blocks_per_pool;
         let sum = (pool * n..(pool + 1) * n)
@@ -30,7 +31,8 @@ impl PageMap {
         (sum, n.into())
     }
 
-    /// Whether the life of a block is below `share` (in units of 1/10 000) of the mean life, which is `sum / n`.
+    /// Whether the remaining life of a block is below a fraction of the mean `sum / n`. `share` is this fraction, in
+    /// units of 1/10 000.
     fn is_below(&self, block: u32, (sum, n): (u64, u64), share: u32) -> bool {
         u128::from(self.life(block) * n) * 10_000 < u128::from(sum) * u128::from(share)
     }
@@ -46,12 +48,11 @@ impl PageMap {
         u128::from(rng.below(1 << 32)) >= chance
     }
 
-    /// Returns the victim of the reference's wear-aware cleaning in a pool: its position, and its number of live
-    /// pages. If the data of the coldest block are to be moved to it (migration), also returns the position of the
-    /// coldest block.
+    /// Returns the victim of the reference's wear-aware cleaning in a pool: its position, and its number of live pages.
+    /// In case of a migration, also returns the position of the coldest block, whose data move to the victim.
     ///
-    /// The reference scans the blocks in order. A block is a candidate if it has no more live pages than any block
-    /// before it. The candidates are tried from the last to the first.
+    /// The reference scans the blocks in order. A block is a candidate if no block before it has fewer live pages. The
+    /// last candidate is tried first.
     pub fn wear_aware_victim(&self, pool: u32) -> Option<(u32, u32, Option<u32>)> {
         let wear = self.shape.wear_aware?;
         let lives = self.lives(pool);
@@ -82,8 +83,8 @@ impl PageMap {
         }
     }
 
-    /// Removes from `order` the blocks that are skipped. `order` lists blocks of a pool in the order in which they
-    /// are collected, fewest live pages first. Never removes the last entry. The pool must be a whole chip.
+    /// Removes the blocks that the rate limit skips from `order`, except the last entry. `order` lists blocks of a pool
+    /// in the order of their collection, fewest live pages first. The pool must be a whole chip.
     pub fn pass_over_worn<T>(&self, pool: u32, order: &mut Vec<T>, block_of: impl Fn(&T) -> u32) {
         let Some(wear) = self.shape.wear_aware else {
             return;
@@ -97,9 +98,9 @@ impl PageMap {
         });
     }
 
-    /// Returns the coldest block of a pool, other than block `but`. This is the block erased the longest ago, among
-    /// those that may be collected and have live pages; of equals, the first. The block opened last is excluded even if
-    /// it is full, as if it were still open.
+    /// Returns the coldest block of a pool except block `but`. This is the block erased longest ago, among those that
+    /// may be collected and have live pages; of equals, the first. A block counts as open, and is excluded, until
+    /// another one is opened.
     fn coldest(&self, pool: u32, but: u32) -> Option<u32> {
         let first = pool * self.shape.blocks_per_pool;
         let holds = |&bit: &u32| {
@@ -114,7 +115,7 @@ impl PageMap {
             .min_by_key(erased_at)
     }
 
-    /// Renumbers the times of the last erases of all blocks from 1 on, in the same order. Called when the 32-bit
+    /// Renumbers the times of the blocks' last erases from 1 on, and keeps their order. Called when the 32-bit erase
     /// clock has reached its end.
     #[cold]
     pub(super) fn renumber_erases(&mut self) {
@@ -128,8 +129,8 @@ impl PageMap {
         self.erase_clock = used.len() as u32 - 1;
     }
 
-    /// Moves the data of `cold` to `worn`, a free block of the same pool. `worn` gets the age of `cold`. Returns the
-    /// number of moved pages. The other pages of `worn` stay unwritten.
+    /// Moves the data of block `cold` to `worn`, a free block of the same pool. `worn` takes over the sequence number
+    /// of `cold`, and thus its age. Returns the number of moved pages. The other pages of `worn` stay unwritten.
     pub fn migrate(&mut self, cold: u32, worn: u32) -> u32 {
         let pool = self.pool_of(worn);
         self.take_free(pool, worn);
@@ -157,8 +158,8 @@ mod tests {
     use crate::units::Stream;
     use crate::units::{Lpn, Time};
 
-    /// Returns a device with one plane of 16 blocks. A block has 8 pages, the last of which is a summary page, and
-    /// survives 50 erases.
+    /// Returns a device with one plane of 16 blocks. A block has 7 data pages and a summary page, and survives 50
+    /// erases.
     fn spec(more: &[(&str, &str)]) -> DeviceSpec {
         let mut overrides = vec![
             ("geometry.chips", "1"),
@@ -176,8 +177,8 @@ mod tests {
         DeviceSpec::with_overrides(builtin("ecr").unwrap(), "ecr", &overrides).unwrap()
     }
 
-    /// Returns a map with sealed blocks, each given as (block, live pages, erases, last erase). All other blocks are
-    /// open or free.
+    /// Returns a map with the given sealed blocks. Each block is given as (block, live pages, erases, time of the last
+    /// erase). All other blocks are open or free.
     fn pool(more: &[(&str, &str)], blocks: &[(u32, u32, u32, u32)]) -> PageMap {
         let mut map = PageMap::new(Shape::of(&spec(more), true), 1);
         let mut lpn = 0;
@@ -196,9 +197,9 @@ mod tests {
         map
     }
 
-    /// Test vector WL-1. The candidates are blocks 2, 4, 7 and 9, with 6, 3, 3 and 1 live pages. Blocks 5 and 11 are
-    /// not candidates, because a block before each of them has fewer live pages. The mean life is 49.25. One block
-    /// has a life of 38, which is below 0.85 x 49.25 = 41.9.
+    /// Test vector WL-1. The candidates are blocks 2, 4, 7 and 9, with 6, 3, 3 and 1 live pages. Blocks 5 and 11 are no
+    /// candidates, because a block before each of them has fewer live pages. A worn block has a remaining life of 38.
+    /// The mean is then 49.25, and 38 is below 0.85 x 49.25 = 41.9.
     #[test]
     fn a_worn_victim_takes_the_coldest_data() {
         let blocks = |worn: u32| {
@@ -213,15 +214,16 @@ mod tests {
             ]
             .map(|(block, live, at)| (block, live, erases(block), at))
         };
-        // No block is worn, so the victim is the greedy choice: the last of several equal blocks.
+        // No candidate is worn, so the victim is the greedy choice.
         assert_eq!(
             pool(&[], &blocks(0)).wear_aware_victim(0),
             Some((9, 1, None))
         );
-        // The coldest block is the first of those erased the longest ago. It need not be a candidate for collection.
+        // Blocks 5 and 11 were erased longest ago, so the first of them is the coldest block. It need not be a
+        // candidate.
         let victim = pool(&[], &blocks(9)).wear_aware_victim(0);
         assert_eq!(victim, Some((9, 1, Some(5))));
-        // The block opened last is the coldest, but it is excluded; the next coldest is chosen.
+        // Now block 5 is the block opened last, which is excluded. The next coldest block is chosen.
         let mut map = pool(&[], &blocks(9));
         (map.pools[0].active, map.pools[0].next_page) = (5, map.shape.data_pages);
         assert_eq!(map.wear_aware_victim(0), Some((9, 1, Some(11))));
@@ -229,12 +231,12 @@ mod tests {
             pool(&[("wear.migrate_percent", "0")], &blocks(4)).wear_aware_victim(0),
             Some((9, 1, None))
         );
-        // The last remaining candidate is always chosen, even if it is worn.
+        // If all other candidates were skipped, the last one is chosen even if it is worn.
         let map = pool(&[], &[(2, 6, 12, 8), (4, 7, 0, 0)]);
         assert_eq!(map.wear_aware_victim(0), Some((2, 6, None)));
     }
 
-    /// Test vector WL-2. The block has a life of 20, and the mean is 48.125. The block is chosen with a probability
+    /// Test vector WL-2. Block 9 has a remaining life of 20; the mean is 48.125. Block 9 is chosen with a probability
     /// of 20 / 48.125 / 0.8 = 0.519. If it is skipped, the candidate before it is chosen.
     #[test]
     fn a_worn_victim_is_passed_over_by_its_life() {
@@ -262,8 +264,8 @@ mod tests {
     }
 
     /// Test vector WL-3. The worn block 9 has 1 live page, and receives the 5 live pages of block 5. This takes 1.5 +
-    /// 0.225 ms of cleaning, 5 x 0.225 ms of moving, and 1.5 ms of erasing. Afterwards block 5 is free, and block 9
-    /// has the data and the age of block 5.
+    /// 0.225 ms for the collection of block 9, 5 x 0.225 ms for the moves, and 1.5 ms for the erase of block 5.
+    /// Afterwards block 5 is free, and block 9 has the data and the age of block 5.
     #[test]
     fn a_migration_takes_its_time_and_moves_the_data() {
         let of = spec(&[("ftl.summary_page", "false")]);
@@ -339,8 +341,8 @@ mod tests {
         assert_eq!(map.erased_at[12], 5);
     }
 
-    /// Hot writes go to an eighth of a chip that is full of data. With migration, the lives of the blocks end closer
-    /// together, and more can be written until the chip's end of life.
+    /// A chip is full of data, and an eighth of it is rewritten. With migration, blocks wear out at more similar times,
+    /// so more can be written until the end of the chip's life.
     #[test]
     fn migration_lengthens_the_life_of_a_chip() {
         for seed in crate::seeds(3) {

@@ -8,8 +8,8 @@ use crate::units::Stream;
 use crate::units::{Lpn, Ppn};
 
 impl PageMap {
-    /// Writes `lpn` to the open block of `pool` for `stream`, and invalidates the old copy of `lpn`. `stream` must be
-    /// the result of [`PageMap::make_room`]. Returns true if this page fills the open block, which is then sealed.
+    /// Writes `lpn` to the open block of `pool` for `stream`, and invalidates its old copy. `stream` must be the result
+    /// of [`PageMap::make_room`]. Returns true if this page fills the open block, which is then sealed.
     #[inline(always)]
     pub fn append(&mut self, pool: u32, stream: Stream, lpn: Lpn) -> bool {
         let old = self.map[lpn.0 as usize];
@@ -23,7 +23,7 @@ impl PageMap {
 
     /// Moves the live page `page` of `block` to the open block of `pool` for `stream`. `stream` must be the result of
     /// [`PageMap::make_room`]. Returns true if this page fills the open block, which is then sealed. Does not read the
-    /// map entry of the moved page: the entry is known to be the old location, and is seldom in the processor's cache.
+    /// old map entry of the page: it is known to be the page's old location, and is seldom in the processor's cache.
     #[inline(always)]
     pub fn move_page(&mut self, block: u32, page: u32, pool: u32, stream: Stream) -> bool {
         let ppn = block * self.shape.pages_per_block + page;
@@ -37,9 +37,11 @@ impl PageMap {
     }
 
     /// Moves the first live page of `block` to the cold open block of `pool`, as [`PageMap::move_page`] does. The pool
-    /// must be the only one of its chip, and no page before `from` may be live. Returns the moved page, and whether it
-    /// filled the open block, which is then sealed. If the word at `from` has no live page, or if the open block has no
-    /// room, changes nothing and returns `None`.
+    /// must be the only one of its chip, and no page before the cursor `from` may be live.
+    ///
+    /// Returns the old location of the page, and whether it filled the open block, which is then sealed. Changes
+    /// nothing and returns `None` in two cases: the word of live bits at the cursor has no live page, or the open block
+    /// is full.
     #[inline(always)]
     pub fn move_first(&mut self, block: u32, from: LiveFrom, pool: u32) -> Option<(Ppn, bool)> {
         debug_assert_eq!(self.shape.pools_per_chip, 1);
@@ -64,8 +66,8 @@ impl PageMap {
         Some((old, left == 1))
     }
 
-    /// Maps `lpn` to the next page of the open block of `pool` for `stream`. The caller must have invalidated the old
-    /// copy.
+    /// Assigns the next page of the open block of `pool` for `stream` to `lpn`. The caller must have invalidated the
+    /// old copy.
     #[inline(always)]
     fn place(&mut self, pool: u32, stream: Stream, lpn: Lpn) -> bool {
         let (active, page) = self.advance(pool, stream, 1);
@@ -133,7 +135,7 @@ impl PageMap {
         old != UNMAPPED
     }
 
-    /// Seals a block that has no free pages. The block may then be collected, unless it is worn out.
+    /// Seals a full block. From then on it may be collected, unless it is worn out.
     #[inline(never)]
     pub(super) fn seal(&mut self, block: u32) {
         if !self.is_spent(block) {
@@ -147,15 +149,15 @@ impl PageMap {
     }
 
     /// Moves all live pages of `block`, in page order, to the open blocks of `pool`, which must have room for them.
-    /// Calls `moved` after each run of pages to one block, with this block, the number of pages of the run, and whether
-    /// the block was sealed. Prefetches all map entries before it changes the first one.
+    /// Prefetches all map entries before it changes the first one. Calls `moved` after each run of pages to the same
+    /// open block, with this block, the number of pages, and whether the block was sealed.
     pub fn relocate(
         &mut self,
         block: u32,
         pool: u32,
         mut moved: impl FnMut(&PageMap, u32, u32, bool),
     ) {
-        // SAFETY: nothing accesses the table until it is put back below.
+        // SAFETY: nothing accesses the empty table before the full one is put back below.
         let none = unsafe { TrustedTable::new(Vec::new()) };
         let mut lpns = std::mem::replace(&mut self.moving, none);
         let mut count = 0;
@@ -171,7 +173,7 @@ impl PageMap {
             }
         }
         let strip = self.strip_of(block);
-        // The erase that follows searches this strip for its lowest tally.
+        // The following erase of `block` searches this strip for its lowest tally.
         self.prefetch_strip(strip);
         let tally = &mut self.tally[block as usize];
         *tally &= NOT_SEALED;
@@ -227,7 +229,7 @@ impl PageMap {
 
     // ---- initial states ----
 
-    /// Stores `lpn` at an unwritten page, without moving a frontier.
+    /// Stores `lpn` at the unwritten page `ppn`, without advancing a frontier.
     #[inline]
     pub(super) fn put(&mut self, ppn: u32, lpn: u32) {
         let (block, page) = self.by_pages_per_block.div_rem(ppn);

@@ -1,4 +1,4 @@
-//! Garbage collection: selects the victim, and decides whether a collection gains room.
+//! Garbage collection: selects the victim, and decides whether a collection gains free pages.
 
 mod orders;
 mod rules;
@@ -10,11 +10,11 @@ pub(crate) use rules::{foresee, victim, Candidate, Pool, Tie, Victims, GREEDY, R
 
 use crate::ftl::PageMap;
 
-/// Whether a collection gains room. This requires that `pool` has room for the `valid` live pages of the victim, and
-/// that some block has an invalid page.
+/// Whether a collection gains free pages. This requires that `pool` has room for the `valid` live pages of the victim,
+/// and that at least one block has an invalid page.
 ///
-/// The reference (DiskSim with Microsoft's SSD extension) does not check for an invalid page. If there is none, it
-/// collects without gaining room, and never ends.
+/// The reference (DiskSim with Microsoft's SSD extension) does not check for an invalid page. If no block has one, the
+/// reference collects forever without gaining free pages.
 pub(crate) fn worth_collecting(ftl: &PageMap, pool: u32, valid: u32) -> bool {
     let data_pages = ftl.shape.data_pages;
     let p = ftl.pool(pool);

@@ -1,10 +1,10 @@
-//! Orders to collect garbage, from an array to a drive (Kim et al., "Harmonia", MSST 2011).
+//! Orders to collect garbage that a drive receives, for example from an array (Kim et al., "Harmonia", MSST 2011).
 //!
-//! A drive collects on its own if a pool of blocks has fallen to its watermark of free blocks. Other collections are
-//! ordered:
+//! A drive collects on its own if the number of free blocks in a pool has fallen to the watermark. There are two kinds
+//! of orders for other collections:
 //!
 //! - An array can order the drive to collect at once (FORCE_GC), and to stop between two page moves. Each pool then
-//!   collects until its number of free blocks is above the limit that the order gives (D-25).
+//!   collects until it has more free blocks than the limit that the order gives (D-25).
 //! - The server of a drive can order pools to collect one block each (D-143).
 
 use std::ops::Range;
@@ -14,9 +14,10 @@ use crate::ftl::PageMap;
 /// The order of a pool.
 #[derive(Clone, Copy, Debug, Default)]
 struct PoolOrder {
-    /// Whether the pool must collect one victim, however many blocks are free.
+    /// Whether the pool must collect one victim even if it has many free blocks.
     once: bool,
-    /// The pool continues to collect while it has at most this many free blocks. `None` if the pool has no order.
+    /// Limit of the order: the pool collects while it has at most this many free blocks. `None` if the pool has no
+    /// order.
     until: Option<u32>,
 }
 
@@ -30,20 +31,20 @@ pub(crate) struct Orders {
     left: u32,
     /// Whether every pool collects at most one victim.
     single: bool,
-    /// Whether an ordered collection stops between two page moves when a host request arrives.
+    /// Whether an ordered collection stops, between two page moves, when a host request arrives.
     pub yields: bool,
 }
 
 /// FORCE_GC: an order to a drive to collect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Force {
-    /// A pool with an order collects while it has at most this many free blocks.
+    /// Number of free blocks. While a pool with an order has at most this many, it collects.
     pub until: u32,
-    /// Whether every pool collects at least one victim, however many blocks are free.
+    /// Whether every pool collects at least one victim, even if it has many free blocks.
     pub once: bool,
     /// Whether every pool collects at most one victim.
     pub single: bool,
-    /// Whether an ordered collection stops between two page moves when a host request arrives.
+    /// Whether an ordered collection stops, between two page moves, when a host request arrives.
     pub yields: bool,
 }
 
@@ -59,7 +60,8 @@ impl Orders {
         }
     }
 
-    /// Orders pools to collect: all pools if `force.once`, otherwise those with at most `force.until` free blocks.
+    /// Orders pools to collect. If `force.once`, these are all pools; otherwise, the pools with at most `force.until`
+    /// free blocks.
     pub fn force(&mut self, ftl: &PageMap, force: Force) {
         self.yields = force.yields;
         self.single = force.single;
@@ -114,7 +116,7 @@ impl Orders {
         self.left
     }
 
-    /// Whether the pool must collect: it has at most `low` free blocks, or it has an order to collect.
+    /// Whether the pool must collect: it has at most `low` free blocks, or it has an order that is not fulfilled.
     #[inline]
     pub fn wants(&self, pool: u32, free: u32, low: u32) -> bool {
         free <= low
@@ -124,8 +126,8 @@ impl Orders {
             }
     }
 
-    /// Records that the pool has collected a block (`found`), or that no block was worth collecting. Ends the pool's
-    /// order if it is fulfilled, or if no block was worth collecting.
+    /// Records the end of a collection. `found` is true if the pool collected a block, and false if no block was worth
+    /// collecting. The pool's order ends if it is fulfilled or if no block was worth collecting.
     #[inline]
     pub fn collected(&mut self, ftl: &PageMap, pool: u32, found: bool) {
         if self.left == 0 {
@@ -151,8 +153,8 @@ mod tests {
     use crate::spec::builtin;
     use crate::DeviceSpec;
 
-    /// The order requires more free blocks than the pool has blocks. With `single`, a pool nevertheless collects only
-    /// one victim. Otherwise, it continues as long as it finds a victim.
+    /// The order requires more free blocks than the pool has blocks. With `single`, a pool still collects only one
+    /// victim. Without it, the pool continues as long as it finds a victim.
     #[test]
     fn a_single_collection_is_one() {
         let spec = DeviceSpec::parse(builtin("demo").unwrap(), "demo").unwrap();

@@ -1,5 +1,5 @@
-//! Tests of the victim rules: each on four blocks, with the result computed by hand, and on random pools, against the
-//! definition of the rule.
+//! Tests of the victim rules. Each rule is tested on four blocks against a result computed by hand, and on random pools
+//! against its definition.
 
 use super::{victim, worth_collecting, Tie, Victims};
 use crate::ftl::{PageMap, Shape};
@@ -72,8 +72,7 @@ fn by_hand() {
     for (of, lowest, highest) in [
         (GREEDY, 1, 3),
         (("fifo", None), 0, 0),
-        // The pool has 16 blocks. The windows of these three shares are the first block, the first two blocks, and
-        // all sealed blocks.
+        // The pool has 16 blocks. The three shares give windows of one block, of two blocks, and of all sealed blocks.
         (windowed("7"), 0, 0),
         (windowed("13"), 1, 1),
         (windowed("50"), 1, 3),
@@ -120,8 +119,8 @@ fn a_block_without_a_dead_page_is_taken_only_by_rules_that_do_not_look() {
     }
 }
 
-/// With d = 2, and blocks numbered by ascending valid pages, block k of n is chosen with probability ((n - k)^2 - (n
-/// - k - 1)^2) / n^2. In the same state of the page map, a rule chooses the same victim again.
+/// The n blocks are numbered by ascending valid pages. With d = 2, block k is chosen with probability ((n - k)^2 - (n -
+/// k - 1)^2) / n^2. If the state of the page map is the same, a rule chooses the same victim again.
 #[test]
 fn draws_have_the_chances_of_d_choices() {
     let mut counts = [[0u32; 4]; 3];

@@ -1,4 +1,4 @@
-//! Metrics of the flash: operations by cause, write amplification, erases, and time spent in GC.
+//! Metrics of the flash: numbers of operations by cause, write amplification, erases, and time spent in GC.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ impl EraseSpread {
         }
     }
 
-    /// Combines this spread with the spread of other blocks, as if all blocks were counted together.
+    /// Returns the spread over the blocks of both `self` and `other`.
     fn with(&self, other: &EraseSpread) -> EraseSpread {
         if self.blocks == 0 {
             return *other;
@@ -56,7 +56,8 @@ impl EraseSpread {
     }
 }
 
-/// Returns the distribution of erases over the blocks.
+/// Counts the blocks by their number of erases. Returns pairs of an erase count and the number of blocks that have it,
+/// in ascending order.
 fn tally(mut counts: Vec<u32>) -> Vec<(u32, u64)> {
     counts.sort_unstable();
     let equals = counts.chunk_by(|a, b| a == b);
@@ -66,17 +67,17 @@ fn tally(mut counts: Vec<u32>) -> Vec<(u32, u64)> {
 /// Counters of the flash and the buffer since the start of the measurement.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FlashReport {
-    /// Operations by cause, and other counters.
+    /// Numbers of flash operations by cause, and other counters of the flash.
     pub flash: FlashStats,
-    /// Erases of each block over its life.
+    /// Spread of the erase counts of the blocks, over the life of the device.
     pub erase_spread: EraseSpread,
-    /// Numbers of blocks by erase count, in ascending order of the erase count.
+    /// Pairs of an erase count and the number of blocks that have it, in ascending order of the erase count.
     pub erase_counts: Vec<(u32, u64)>,
-    /// Number of worn-out blocks, which have had all the erases that they survive.
+    /// Number of worn-out blocks, which have reached the limit on their erases.
     pub spent_blocks: u32,
     /// Time each chip spent in GC.
     pub gc_time: Vec<Time>,
-    /// Time each chip was busy, GC included.
+    /// Time each chip was busy, including GC.
     pub busy_time: Vec<Time>,
     /// Time from the start of the measurement to now.
     pub span: Time,
@@ -86,27 +87,29 @@ pub struct FlashReport {
     pub evicted_clean: u64,
     /// Dirty pages evicted from the buffer.
     pub evicted_dirty: u64,
-    /// Dirty pages evicted whose flash copy was on a chip in GC.
+    /// Dirty pages that were evicted while their chip was in GC.
     pub evicted_dirty_in_gc: u64,
-    /// Number of evictions to make room for an access. Policies that rank blocks evict several pages at once.
+    /// Number of evictions. An eviction makes room for one access; policies that rank blocks evict several pages at
+    /// once.
     pub evictions: u64,
-    /// Number of list entries that the published algorithms inspect to find the victims (D-10).
+    /// Number of list entries that the published algorithms of the policies would inspect to find the victims (D-10).
     pub entries_inspected: u64,
-    /// Evictions that wrote back 1, 2, 3 to 4, 5 to 8, 9 to 16, 17 to 32, 33 to 64 and more pages.
+    /// Numbers of evictions that wrote back 1, 2, 3 to 4, 5 to 8, 9 to 16, 17 to 32, 33 to 64, and more than 64 pages.
     pub destages: [u64; 8],
-    /// Number of page accesses that waited for a slot.
+    /// Number of page accesses that waited for a slot in the buffer.
     pub slot_waits: u64,
-    /// Total time that page accesses waited for a slot, in picoseconds. It may exceed the range of a `Time`.
+    /// Total time for which page accesses waited for a slot in the buffer, in picoseconds. It may exceed the range of a
+    /// `Time`.
     pub slot_wait_total: u128,
-    /// Number of pages of a buffer that could not be written to flash, so that acknowledged data was lost. Either
-    /// flash had no room, or a part of the page was on a dead die.
+    /// Number of buffered pages that could not be written to flash, so that acknowledged data was lost. The reason was
+    /// that flash had no room, or that a part of the page was on a dead die.
     pub pages_lost: u64,
     /// Numbers of the dead dies, ascending. The numbers are indices into `gc_time`. A die fails only by a command or
     /// in a test.
     pub dead_dies: Vec<u32>,
     /// Counters of the translation layer, such as merges, collections, and hits of the cached map.
     pub ftl_counters: Vec<(&'static str, u64)>,
-    /// Counters of the policy.
+    /// Counters of the buffer's policy.
     pub policy_counters: Vec<(String, u64)>,
     /// Number of pages that the drive programs for its parity and metadata, computed from the share in its
     /// specification.
@@ -123,7 +126,7 @@ impl FlashReport {
         }
     }
 
-    /// Creates a report without the counters that require a look at every block.
+    /// Creates a report without the wear of blocks, which is slow to collect because all blocks must be visited.
     pub(crate) fn without_wear(nand: &Nand, now: Time, since: Time) -> FlashReport {
         FlashReport {
             flash: nand.stats().clone(),
@@ -144,15 +147,15 @@ impl FlashReport {
         }
     }
 
-    /// Adds the pages that the drive programs for its parity and metadata, which are `share` of all other pages
-    /// programmed.
+    /// Sets the number of pages that the drive programs for its parity and metadata to the fraction `share` of all
+    /// other pages programmed.
     pub(crate) fn with_overhead(mut self, share: Ppm) -> FlashReport {
         let parts = u128::from(self.programs()) * u128::from(share.0);
         self.overhead_pages = (parts / 1_000_000) as u64;
         self
     }
 
-    /// Adds the report of a member of an array.
+    /// Adds the report of a member to the report of its array.
     pub(crate) fn add_member(&mut self, member: &FlashReport) {
         for (sum, n) in self.flash.ops.iter_mut().zip(member.flash.ops) {
             *sum += n;
@@ -194,20 +197,20 @@ impl FlashReport {
         ]
     }
 
-    /// Returns the number of pages programmed for each purpose, with the drive's parity and metadata. A counter in
-    /// the drive would count all of them.
+    /// Returns the number of pages programmed for each purpose, including the drive's parity and metadata. A counter in
+    /// the drive would count all of these pages.
     pub fn media_by_purpose(&self) -> [(&'static str, u64); 10] {
         let mut all = [("parity and metadata", self.overhead_pages); 10];
         all[..9].copy_from_slice(&self.programs_by_purpose());
         all
     }
 
-    /// Returns the number of pages programmed, with the drive's parity and metadata.
+    /// Returns the number of pages programmed for all purposes, including the drive's parity and metadata.
     pub fn media_pages(&self) -> u64 {
         self.programs() + self.overhead_pages
     }
 
-    /// Returns the number of pages programmed, without the drive's parity and metadata.
+    /// Returns the number of pages programmed for all purposes, without the drive's parity and metadata.
     pub fn programs(&self) -> u64 {
         self.programs_by_purpose().iter().map(|(_, n)| n).sum()
     }
@@ -223,16 +226,17 @@ impl FlashReport {
         moves.iter().map(|&cause| self.flash.count(cause)).sum()
     }
 
-    /// Returns the write amplification of the device: bytes programmed divided by bytes that the host wrote, as a
-    /// drive's health log has them. A buffer that absorbs writes makes it smaller. Mapping, padding and the drive's
-    /// parity make it larger. `None` if the host wrote nothing.
+    /// Returns the write amplification of the device: the bytes programmed, divided by the bytes that the host wrote.
+    /// The health log of a drive has the same two counters. A buffer that absorbs writes makes the quotient smaller.
+    /// Mapping, padding and the drive's parity make it larger. `None` if the host wrote nothing.
     pub fn device_write_amplification(&self, page_bytes: u32, host_bytes: u64) -> Option<f64> {
         let media = self.media_pages() * u64::from(page_bytes);
         (host_bytes > 0).then(|| media as f64 / host_bytes as f64)
     }
 
-    /// Returns the write amplification of collection: pages programmed, divided by pages programmed for the host.
-    /// Summary pages do not count. `None` if no host page was programmed.
+    /// Returns the write amplification inside the flash, of which garbage collection is the main cause: all pages
+    /// programmed except summary pages, divided by the pages programmed for the host. `None` if no page was programmed
+    /// for the host.
     pub fn gc_write_amplification(&self) -> Option<f64> {
         let host = self.flash.host_programs();
         let pages = self.programs() - self.flash.count(Cause::Summary);

@@ -1,4 +1,4 @@
-//! Metrics of the host: response times for each kind of request. Little's law checks them.
+//! Metrics of host requests: response times for each kind of request. They are checked by Little's law.
 
 use hdrhistogram::Histogram;
 
@@ -7,7 +7,7 @@ use super::Series;
 use crate::request::{Breakdown, Completion, Op, Status};
 use crate::units::Time;
 
-/// Data of a finished request for the metrics.
+/// Data of a finished request that the metrics record.
 pub(crate) struct Finished<'a> {
     pub op: Op,
     pub status: Status,
@@ -49,8 +49,8 @@ pub struct OpMetrics {
     pub refused: u64,
     /// Requests that ended with [`Status::Failed`], because an array or a die has lost their data.
     pub failed: u64,
-    /// Sum of the squares of the response times, in ps squared. Its range is large enough for 10^8 requests of 1000 s
-    /// each.
+    /// Sum of the squares of the response times, in ps squared. The type can hold the sum for 10^8 requests that take
+    /// 1000 s each.
     pub response_ps_squares: u128,
     /// Longest response time so far.
     pub response_max: Time,
@@ -83,8 +83,8 @@ impl OpMetrics {
         self.count_one(f, squares);
     }
 
-    /// Counts a request, if this is the usual case: the request has no error, its response time is not longer than
-    /// all earlier ones, and no sum overflows. Otherwise counts nothing and returns false.
+    /// Counts a request in the usual case: the request has no error, its response time is not the longest so far, and
+    /// no sum overflows. In other cases, counts nothing and returns false.
     #[inline(always)]
     fn count_usual(&mut self, f: &Finished) -> bool {
         let response = f.done - f.arrival;
@@ -108,7 +108,8 @@ impl OpMetrics {
         self.response_ps_squares.checked_add(square)
     }
 
-    /// Counts a request that has no error. Its parts must have been counted before.
+    /// Counts a request that has no error. Must be called after the parts of its response time were added. `squares` is
+    /// the new sum of squares.
     #[inline(always)]
     fn count_one(&mut self, f: &Finished, squares: u128) {
         self.requests += 1;
@@ -124,7 +125,7 @@ impl OpMetrics {
         self.parts.whole()
     }
 
-    /// Adds the requests of other metrics.
+    /// Adds the requests that `other` has counted.
     pub fn merge(&mut self, other: &OpMetrics) {
         self.requests += other.requests;
         self.bytes += other.bytes;
@@ -139,7 +140,7 @@ impl OpMetrics {
         self.times.merge(&other.times);
     }
 
-    /// Returns the response times in ns.
+    /// Returns a histogram of the response times in ns.
     pub fn histogram_ns(&self) -> Histogram<u64> {
         self.times.histogram()
     }
@@ -172,8 +173,8 @@ impl OpMetrics {
         scaled.max(0.0).sqrt() / self.requests as f64 * 1e-6
     }
 
-    /// Checks that each request was counted once, and that the sums of the parts add up to the sum of the response
-    /// times.
+    /// Checks that there is one recorded response time per request, and that the sums of the parts of the response
+    /// times add up to the sum of the response times.
     fn check(&self) -> Result<(), String> {
         let counted = self.times.requests();
         if counted != self.requests {
@@ -202,14 +203,15 @@ impl OpMetrics {
 #[derive(Clone, Debug, Default)]
 pub struct Metrics {
     since: Time,
-    /// Whether requests are not counted here, but elsewhere. The array counts the requests to its members, for
-    /// example.
+    /// Whether requests are counted elsewhere, not here. For example, an array itself counts the requests to its
+    /// members.
     elsewhere: bool,
     ops: [OpMetrics; 4],
     /// Number of requests in the device.
     inside: u64,
-    /// Sum of all instants of departure minus the sum of all instants of arrival, in ps, modulo 2^128. When no
-    /// request is in the device, this is the integral over time of the number of requests in the device.
+    /// Sum of the instants at which requests left the device, minus the sum of the instants at which they arrived, in
+    /// ps and modulo 2^128. When no request is in the device, this difference is the integral over time of the number
+    /// of requests in the device.
     inside_ps: u128,
     last_arrival: Time,
     /// Time that refused and failed requests spent in the device, in ps.
@@ -219,8 +221,8 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Creates metrics for a measurement that starts at `since`, when no request is in the device. With `interval`, a
-    /// time series has one point for each interval.
+    /// Creates metrics for a measurement that starts at `since`. At this instant, no request may be in the device. If
+    /// `interval` is given, the metrics include a time series with one point per interval.
     pub fn new(since: Time, interval: Option<Time>) -> Metrics {
         Metrics {
             since,
@@ -231,23 +233,25 @@ impl Metrics {
         }
     }
 
-    /// Moves the start of the measurement to `since` for the flash. The counts of requests are not reset.
+    /// Moves the start of the measurement to `since`, but does not reset the counts of requests. Used when only the
+    /// counters of the flash are reset.
     pub(crate) fn flash_since(&mut self, since: Time) {
         self.since = since;
     }
 
-    /// Stops counting requests here. Counting in histograms would take more time than executing the requests.
+    /// Stops counting requests here, because they are counted elsewhere. (For members of an array, counting would take
+    /// more time than executing the requests.)
     pub(crate) fn leave_requests(&mut self) {
         self.elsewhere = true;
     }
 
-    /// Whether requests are not counted here.
+    /// Whether requests are counted elsewhere, not in these metrics.
     pub(crate) fn are_elsewhere(&self) -> bool {
         self.elsewhere
     }
 
-    /// Counts an arriving request, unless requests are counted elsewhere. A caller for which requests are always
-    /// counted here sets `here`, which saves a check.
+    /// Counts an arriving request, unless requests are counted elsewhere. A caller that knows that they are counted
+    /// here sets `here`, which saves a check.
     #[inline(always)]
     pub(crate) fn arrived(&mut self, now: Time, here: bool) {
         if !here && self.elsewhere {
@@ -258,8 +262,8 @@ impl Metrics {
         self.last_arrival = now;
     }
 
-    /// Counts a finished request, if this is the usual case. Otherwise counts nothing and returns false; the caller
-    /// must then call [`Metrics::finished_unusually`]. `here` is as for [`Metrics::arrived`].
+    /// Counts a finished request in the usual case. In other cases, counts nothing and returns false; the caller must
+    /// then call [`Metrics::finished_unusually`]. `here` has the same meaning as for [`Metrics::arrived`].
     #[inline(always)]
     pub(crate) fn finished(&mut self, f: &Finished, here: bool) -> bool {
         if !here && self.elsewhere {
@@ -272,7 +276,7 @@ impl Metrics {
         true
     }
 
-    /// Counts a finished request, also in unusual cases.
+    /// Counts a finished request in the general case: any status, with or without a time series.
     pub(crate) fn finished_unusually(&mut self, f: &Finished) {
         self.ops[f.op as usize].count(f);
         if f.status != Status::Ok {
@@ -289,8 +293,8 @@ impl Metrics {
         self.inside_ps = self.inside_ps.wrapping_add(u128::from(now.0));
         self.inside -= 1;
         self.last_done = now;
-        // By Little's law, the times that all requests spent in the device sum to the integral of the number of
-        // requests over time. This is exact when no request is in the device.
+        // Little's law: the times that all requests spent in the device sum to the integral over time of the number of
+        // requests in the device. The two are exactly equal when no request is in the device.
         debug_assert!(
             self.inside > 0 || self.inside_ps() == self.response_ps_sum(),
             "Little's law"
@@ -333,9 +337,11 @@ impl Metrics {
         both
     }
 
-    /// Checks two equations. The parts of the response times must sum to the response times. If no request is in the
-    /// device, the integral over time of the number of requests must also equal the sum of the response times
-    /// (Little's law).
+    /// Checks two equations:
+    ///
+    /// - The parts of the response times sum to the response times.
+    /// - If no request is in the device, the integral over time of the number of requests in the device equals the sum
+    ///   of the response times (Little's law).
     ///
     /// # Errors
     /// The error names the sums that differ.
@@ -385,7 +391,7 @@ mod tests {
     fn equal_response_times_do_not_deviate() {
         assert_eq!(of(&[24_037_500; 1000]).response_us_deviation(), 0.0);
         assert_eq!(of(&[1_000_000, 3_000_000]).response_us_deviation(), 1.0);
-        // With times this large, the products exceed the range of whole numbers.
+        // With times this large, the products exceed the range of `u128`, and are computed in floating point.
         let hour = 3_600_000_000_000_000;
         let mut many = of(&[hour, 3 * hour]);
         many.requests *= 1_000_000;

@@ -4,7 +4,7 @@ use super::host::Finished;
 use crate::request::Op;
 use crate::units::Time;
 
-/// Requests that completed within one interval.
+/// A point of the series: the requests that completed within one interval without an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Point {
     /// Number of the interval, counted from the start of the measurement.
@@ -21,7 +21,7 @@ pub struct Point {
     pub write_ps_sum: u64,
     /// Longest response time of a read or write, in ps.
     pub response_max: Time,
-    /// Sum over reads and writes of the time spent waiting for GC, in ps.
+    /// Sum of the times that reads and writes waited for GC, in ps.
     pub queue_gc_ps_sum: u64,
     /// Number of page accesses by reads and writes.
     pub pages: u64,
@@ -29,7 +29,7 @@ pub struct Point {
     pub hits: u64,
 }
 
-/// Points in order of time. An interval in which no request completed has no point.
+/// A time series: points in order of time. An interval in which no request completed has no point.
 #[derive(Clone, Debug)]
 pub struct Series {
     start: Time,

@@ -1,5 +1,5 @@
-//! Counters of response times, and sums of the parts of response times. The counters have the layout of HdrHistogram
-//! with three digits. Every request updates them, so they check as little as possible.
+//! Histogram of response times, and sums of the parts of response times. The counters of the histogram have the layout
+//! of HdrHistogram with three significant digits. Every request updates them, so the code checks as little as possible.
 
 use hdrhistogram::Histogram;
 
@@ -9,8 +9,8 @@ use crate::units::Time;
 
 /// Response times longer than this are counted as if they were this long.
 const LONGEST_NS: u64 = 3_600_000_000_000;
-/// The smallest times have 2 * `HALF` counters, one for each nanosecond. Each further doubling of the time has `HALF`
-/// counters. `HALF_BITS` is the logarithm of `HALF`.
+/// Binary logarithm of `HALF`. The times below 2 * `HALF` nanoseconds have one counter for each nanosecond. Each
+/// further doubling of the time has `HALF` counters.
 const HALF_BITS: u32 = 10;
 const HALF: usize = 1 << HALF_BITS;
 
@@ -30,26 +30,27 @@ fn least(index: usize) -> u64 {
     ((index - (shift << HALF_BITS)) as u64) << shift
 }
 
-/// Number of response times whose counters are not incremented until they have been prefetched. The counters do not
-/// fit into the processor's nearest cache.
+/// Number of response times that wait to be counted. A counter is first prefetched and later incremented, because the
+/// counters do not fit into the processor's nearest cache.
 const WAITING: usize = 16;
 
 /// Counts of response times in nanoseconds.
 #[derive(Clone, Debug)]
 pub(super) struct Times {
-    /// Number of response times for each counter. The last entry is for places of `waiting` that are not in use.
+    /// Counters: for each, the number of response times counted. One more entry, the last, is for positions of
+    /// `waiting` that are not in use yet.
     counts: TrustedTable<u64>,
-    /// Indices of the counters of the latest response times. These counters have not been incremented yet.
+    /// Indices of the counters for the latest response times. These response times have not been counted yet.
     waiting: [u32; WAITING],
-    /// Position in `waiting` of the entry that has waited longest. After the last position follows the first.
+    /// Position in `waiting` of the entry that has waited longest, modulo `WAITING`.
     turn: usize,
 }
 
 impl Default for Times {
     fn default() -> Times {
         Times {
-            // SAFETY: `Times::record` only writes numbers below `COUNTERS` into `waiting`; the initial ones are
-            // `COUNTERS`, which is the last index.
+            // SAFETY: indexed by entries of `waiting`. They are initially `COUNTERS`, which is the last index, and
+            // `Times::record` writes only numbers below `COUNTERS`.
             counts: unsafe { TrustedTable::new(vec![0; COUNTERS + 1]) },
             waiting: [COUNTERS as u32; WAITING],
             turn: 0,
@@ -105,8 +106,8 @@ impl Times {
     }
 }
 
-/// Parts of a response time that have been set. A part that is not set counts as zero, whatever its value is. Most
-/// requests set few parts.
+/// Set of the parts of a response time that have been set. A part that has not been set counts as zero, whatever its
+/// stored value is. This saves time, because most requests set few parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum PartsSet {
@@ -139,17 +140,17 @@ impl PartsSet {
 #[derive(Clone, Copy)]
 pub(crate) struct Parts<'a> {
     pub link: Time,
-    /// Time before the page accesses, in the submission queue. It is zero unless all parts are set.
+    /// Time that the request waited in its submission queue. It is zero unless `set` is [`PartsSet::All`].
     pub submission: Time,
     pub controller: Time,
-    /// Parts of the time between arrival and completion, without `link` and without the time before the page accesses.
+    /// Parts of the time from the first page access to the completion, without the time in the field `link`.
     pub between: &'a Breakdown,
     /// Parts of `between` that have been set.
     pub set: PartsSet,
 }
 
 impl Parts<'_> {
-    /// Returns all parts, with those of all fields added.
+    /// Returns the latency breakdown of the request: the sum of the parts in all fields.
     pub fn breakdown(&self) -> Breakdown {
         let mut all = self.set.of(self.between);
         all.link += self.link;
@@ -176,8 +177,8 @@ impl<'a> From<&'a Breakdown> for Parts<'a> {
 pub(super) struct PartSums {
     whole: u128,
     sums: [u128; PARTS],
-    /// Sum of the latest response times, which have not been added to `whole` yet. The sum of each of their parts is
-    /// at most this sum, so it cannot overflow either.
+    /// Sum of the latest response times, which have not been added to `whole` yet. `last` has the sums of their parts.
+    /// They are at most `last_whole`, so they do not overflow if it does not.
     last_whole: u64,
     last: [u64; PARTS],
 }
@@ -199,7 +200,8 @@ impl PartSums {
         self.last_whole.checked_add(whole.0)
     }
 
-    /// Adds the parts of a response time. `last_whole` is the sum of the latest response times including this one.
+    /// Adds a response time and its parts. `last_whole` is the new sum of the latest response times, including this one
+    /// ([`PartSums::last_whole_with`]).
     #[inline(always)]
     pub fn add_last(&mut self, parts: &Parts, last_whole: u64) {
         self.last_whole = last_whole;

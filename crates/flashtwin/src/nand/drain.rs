@@ -1,26 +1,26 @@
-//! The drain time of a chip: the time until the chip has completed all its work. The paper of ECR, a buffer policy,
+//! The drain time of a chip: the time until the chip has completed all its work. The paper of the buffer policy ECR
 //! calls it the chip queue complete time (section 3, Eqs 1-4).
 //!
-//! The drain time of every chip is computed whenever a dirty page is evicted. To be fast, the computation reads only
-//! counters: those of the chip, and those of its pools in the page map.
+//! Each eviction of a dirty page computes the drain times of all chips. To be fast, the computation reads only counters
+//! of the chip, and of its pools in the page map.
 
 use crate::ftl::PageMap;
 use crate::spec::DeviceSpec;
 use crate::units::Time;
 
-/// Inputs of the drain-time equations for a chip. The comments name the paper's symbols.
+/// Inputs of the drain-time equations for a chip. The comments give the symbols of the paper.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Drain {
-    /// N_r: number of the chip's reads that wait or are in service.
+    /// N_r: number of reads of the chip, waiting or in service.
     pub reads: u32,
-    /// N_w: number of the chip's writes that wait or are in service.
+    /// N_w: number of writes of the chip, waiting or in service.
     pub writes: u32,
-    /// Number of the N_w writes that are waiting. Only these need free pages: a write takes its pages when its service
-    /// begins (D-162).
+    /// Number of waiting writes among the N_w. Only these still need free pages, because a write takes its page when
+    /// its service begins (D-162).
     pub waiting_writes: u32,
-    /// S: whether a GC is running, or will begin because of the waiting writes.
+    /// S: whether the chip is in GC, or will begin GC because of the waiting writes.
     pub collects: bool,
-    /// N_vp: number of live pages of the block that GC would choose now; 0 if S is 0.
+    /// N_vp: number of live pages of the block that GC would choose now; 0 if `collects` is false.
     pub victim_pages: u32,
     /// N_fpb: number of free pages of the open block, including the summary page.
     pub free_in_block: u32,
@@ -37,11 +37,11 @@ pub(crate) struct Latencies {
     pub program: Time,
     /// L_gc: time of an erase.
     pub erase: Time,
-    /// L_sp: time of programming a summary page; 0 without summary pages.
+    /// L_sp: time to program a summary page; 0 if blocks have no summary pages.
     pub summary: Time,
     /// Transfer time of a page.
     pub transfer: Time,
-    /// Transfer time of a page that GC moves, in both directions together.
+    /// Transfer time of a page that GC moves, out of the chip and back; 0 with copy-back.
     pub move_transfer: Time,
     /// Transfer time of a summary page.
     pub summary_transfer: Time,
@@ -68,7 +68,7 @@ impl Latencies {
         }
     }
 
-    /// Returns the time of moving a page by GC, transfers included.
+    /// Returns the time in which GC moves one page, including its transfers.
     pub fn move_one(&self) -> Time {
         self.read + self.program + self.move_transfer
     }
@@ -81,18 +81,18 @@ pub(crate) struct InHand {
     pub reads: u32,
     /// Number of writes in service.
     pub writes: u32,
-    /// Time until the last of these reads and writes ends.
+    /// Remaining time of these reads and writes, until the last of them ends.
     pub rest: Time,
-    /// Time until the running GC ends if it is not interrupted; `None` if no GC is running.
+    /// Remaining time of the running GC if it is not interrupted; `None` if the chip is not in GC.
     pub gc_rest: Option<Time>,
-    /// Number of pages that the running GC has not programmed yet.
+    /// Number of pages that the running GC has still to program.
     pub gc_moves: u32,
 }
 
 impl Drain {
-    /// Collects the inputs for a chip with the given numbers of reads and writes. `waiting_writes` is the number of
-    /// these writes that have not taken a page yet. `gc_moves` is the number of pages that a running GC has not moved
-    /// yet.
+    /// Returns the inputs for a chip with the given numbers of reads and writes. `waiting_writes` is the number of
+    /// these writes that have not taken a page yet. `gc_moves` is the number of pages that a running GC has still to
+    /// move.
     #[inline(always)]
     pub fn of(
         ftl: &PageMap,
@@ -116,7 +116,7 @@ impl Drain {
         }
     }
 
-    /// Returns N_sp: the number of summary pages that are programmed if the waiting writes and `moved` pages are
+    /// Returns N_sp: the number of summary pages to program if the waiting writes and `moved` moved pages are
     /// programmed (Eq. 4).
     #[inline(always)]
     fn summaries(&self, moved: u32) -> u64 {
@@ -129,8 +129,8 @@ impl Drain {
         }
     }
 
-    /// Returns the chip queue complete time as printed in Eqs 1 to 4. Operations in service count with their whole
-    /// time, as if they were still waiting. A running GC counts as if it had not begun.
+    /// Returns the chip queue complete time as printed in the paper (Eqs 1 to 4). An operation in service counts with
+    /// its whole time, as if it were still waiting. A running GC counts as if it had not begun.
     #[inline(always)]
     pub fn time(&self, l: &Latencies) -> Time {
         let (collecting, moved) = if self.collects {
@@ -145,9 +145,8 @@ impl Drain {
             + l.summary * self.summaries(moved)
     }
 
-    /// Returns the time until the work in service and all waiting work are completed, transfers included (D-14). `self`
-    /// must count only waiting operations, because `in_hand` has those in service. A running GC counts with its
-    /// remaining time instead of its whole time.
+    /// Returns the exact time until the chip has completed all its work, transfers included (D-14). `self` must count
+    /// only waiting operations; `in_hand` has those in service. A running GC counts with its remaining time.
     pub fn time_exact(&self, l: &Latencies, in_hand: &InHand) -> Time {
         let (collecting, moved) = match in_hand.gc_rest {
             Some(rest) => (rest, in_hand.gc_moves),
@@ -165,15 +164,16 @@ impl Drain {
     }
 }
 
-/// Returns S for a chip that is not in GC (Eq. 2). The arguments are N_fp, N_w and N_mfp.
+/// Returns S (Eq. 2) for a chip that is not in GC. The arguments are N_fp, N_w and N_mfp of the paper: free pages,
+/// writes, and the number of free pages at which GC begins.
 #[inline]
 fn starts_gc(free_pages: u32, writes: u32, low_pages: u32) -> bool {
     free_pages.saturating_sub(writes) <= low_pages
 }
 
-/// Whether the chip begins a GC because of `writes` waiting writes, each of which takes a data page. The pages of the
-/// free blocks are checked first: usually they suffice, so that no GC begins. All free pages are counted only if they
-/// do not. A dead die has no free pages, but never collects.
+/// Whether `writes` waiting writes, each of which takes a data page, will start a GC. For speed, first counts only the
+/// pages of the free blocks. In most cases they suffice, and no GC begins. Otherwise counts all free pages. A dead die
+/// has no free pages, but never collects.
 #[inline]
 fn is_short(ftl: &PageMap, chip: u32, writes: u32) -> bool {
     let low = ftl.low_pages_of_chip();
@@ -182,14 +182,14 @@ fn is_short(ftl: &PageMap, chip: u32, writes: u32) -> bool {
         && !ftl.is_retired(chip * ftl.shape.pools_per_chip)
 }
 
-/// Returns N_vp of a chip that collects. Not inlined, so that the code for the other chips stays small.
+/// Returns N_vp of a chip that collects. Kept out of line, so that the code for all other chips stays small.
 #[inline(never)]
 fn victim_pages(ftl: &PageMap, chip: u32) -> u32 {
     ftl.fewest_live_of_chip(chip)
 }
 
-/// Returns the number of free pages, including the summary page, of one open block of the chip: the block with the
-/// most free pages, to which the next write goes. Stops at the first block with more than `enough` free pages.
+/// Returns the number of free pages in the open block of the chip that has the most, including its summary page. The
+/// next write goes to this block. Stops the search at the first block with more than `enough` free pages.
 #[inline(always)]
 fn free_in_block(ftl: &PageMap, chip: u32, enough: u32) -> u32 {
     let first = &ftl.pools_of_chip(chip)[0];
@@ -211,10 +211,11 @@ fn free_in_any_block(ftl: &PageMap, chip: u32, enough: u32) -> u32 {
     most
 }
 
-/// Returns the number of free pages of an open block, of which `next_page` is written next.
+/// Returns the number of free pages, including the summary page, of an open block whose next page to write is
+/// `next_page`.
 #[inline(always)]
 fn free_after(ftl: &PageMap, next_page: u32) -> u32 {
-    // The summary page of a full block is written already, and the next write opens another block.
+    // If the block is full, its summary page is written already. The next write then opens another block.
     let is_full = next_page == ftl.shape.data_pages;
     let used = if is_full { 0 } else { next_page };
     ftl.shape.pages_per_block - used
@@ -258,8 +259,9 @@ mod tests {
         assert_eq!(chip(0, 0, 500, 1).time(&L), Time::from_us(200));
     }
 
-    /// D-162: a chip has three writes and three free data pages. If all writes wait, they fill the block, so a summary
-    /// page counts. If one of them is in service, it has already taken its page, and no summary page counts.
+    /// D-162: a chip has three writes and three free data pages. If all three writes wait, they fill the block, and a
+    /// summary page counts. If one write is in service, it has already taken its page, so the block is not filled and
+    /// no summary page counts.
     #[test]
     fn a_write_in_service_has_its_page() {
         let running = Drain {
@@ -270,8 +272,8 @@ mod tests {
         assert_eq!(chip(0, 3, 100, 4).time(&L), Time::from_us(800));
     }
 
-    /// An idle chip has a drain time of zero if it is above its GC watermark, and if its open block has at least two
-    /// free pages.
+    /// An idle chip has a drain time of zero under two conditions: it is above its GC watermark, and its open block has
+    /// at least two free pages.
     #[test]
     fn an_idle_chip_owes_nothing() {
         let in_hand = InHand::default();
@@ -291,7 +293,7 @@ mod tests {
         assert_eq!(collecting.time(&L), Time::from_us(1_500 + 20 * 225));
     }
 
-    /// D-14: a chip has two reads and three writes. One of the reads is in service and ends in 7 us.
+    /// D-14: a chip has two reads and three writes. One read is in service, and ends in 7 us.
     #[test]
     fn exactly_adds_transfers_and_counts_rests() {
         let in_hand = InHand {
@@ -303,13 +305,14 @@ mod tests {
         let queued = 7 + 125 + 3 * 300;
         let exactly = |drain: Drain, in_hand| drain.time_exact(&L, in_hand);
         assert_eq!(exactly(waiting(100), &in_hand), Time::from_us(queued));
-        // S = 1. The collection is a GC (T_gc) with the transfers of its moves, and a summary page.
+        // Now S = 1: a GC (T_gc) counts, with the transfers of its moves and a summary page.
         let collection = 1_500 + 20 * 235 + 201;
         assert_eq!(
             exactly(waiting(99), &in_hand),
             Time::from_us(queued + collection)
         );
-        // A running GC counts with its remaining time. Its 6 pages that are not programmed yet fill the open block.
+        // Now a GC is running and counts with its remaining time. It has still to program 6 pages, which fill the open
+        // block.
         let in_hand = InHand {
             gc_rest: Some(Time::from_us(1_000)),
             gc_moves: 6,

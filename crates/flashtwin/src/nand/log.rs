@@ -1,9 +1,9 @@
-//! Log of flash operations. `flashtwin validate` compares it with the log of a reference simulator, and timelines are
+//! Log of flash operations. `flashtwin validate` compares it with the log of the reference simulator. Timelines are
 //! drawn from it.
 //!
-//! A *place* is a resource that executes one operation at a time. An operation that occupies a place has two entries:
-//! its beginning and its end. A back end that knows both instants at dispatch may log both in advance. The beginning
-//! may also be logged later than its instant. The entries of one place are always in order of time.
+//! A *place* is a resource that executes one operation at a time. Each operation on a place has two entries, its start
+//! and its end. A back end may log both in advance if it knows both instants at dispatch. It may also log a start later
+//! than it occurs. The entries of one place are always in order of time.
 
 use super::Cause;
 use crate::units::{Lpn, Time};
@@ -13,9 +13,10 @@ use crate::units::{Lpn, Time};
 pub enum Place {
     /// A chip.
     Chip(u32),
-    /// A parallel unit of a chip, given by the chip and the number of the unit in the chip.
+    /// A parallel unit of a chip: the number of the chip, and that of the unit within the chip.
     Unit(u32, u32),
-    /// The second register of a chip, for an operation that begins before its predecessor has ended (cached commands).
+    /// The second register of a chip. With cached commands, it holds an operation that begins before its predecessor
+    /// has ended.
     Ahead(u32),
     /// The garbage collection of a chip, from its first to its last step.
     Collection(u32),
@@ -32,17 +33,17 @@ pub enum FlashEvent {
         at: Time,
         /// Place.
         place: Place,
-        /// Cause of the operation. If it has several pages, this is the cause of the first page.
+        /// Cause of the operation. If the operation has several pages, the cause of the first page.
         cause: Cause,
         /// Number of pages; 0 for an erase.
         pages: u32,
-        /// The logical page, if the operation has only one. If the operation has several pages, each page has a
+        /// The logical page of an operation with one page. In an operation with several pages, each page has a
         /// [`FlashEvent::Page`] instead.
         lpn: Option<Lpn>,
-        /// The block whose pages are moved, or that is erased, numbered within the chip. `None` for a step of a
+        /// The block that is erased, or that pages are moved from, numbered within the chip. `None` for a step of a
         /// collection that only programs moved pages, and for all other operations.
         block: Option<u32>,
-        /// The request that caused the page operation, as in [`FlashEvent::Page`].
+        /// Number of the request that caused the operation, as in [`FlashEvent::Page`].
         request: u32,
     },
     /// A page read or program was dispatched.
@@ -51,17 +52,17 @@ pub enum FlashEvent {
         at: Time,
         /// The chip.
         chip: u32,
-        /// Plane in the chip. `None` if all planes of the chip share one write frontier and no operation covers several
-        /// planes.
+        /// Plane within the chip. `None` if all planes of the chip share one write frontier and no operation covers
+        /// several planes.
         plane: Option<u32>,
         /// The logical page.
         lpn: Lpn,
         /// Cause.
         cause: Cause,
-        /// The place on which the page operation has just begun. `None` if the [`FlashEvent::Begin`] of that place
-        /// already has the page.
+        /// The place on which this page operation has just begun. `None` if the [`FlashEvent::Begin`] of the place
+        /// already has the logical page.
         place: Option<Place>,
-        /// Time from dispatch to completion, without waiting for a channel.
+        /// Time from dispatch to completion, not including waits for a channel.
         duration: Time,
         /// Number of the request that caused the operation; [`FlashEvent::NO_REQUEST`] if none did.
         request: u32,
@@ -87,9 +88,10 @@ pub enum FlashEvent {
         /// The chip.
         chip: u32,
     },
-    /// An operation that began before its predecessor had ended (cached commands) became the chip's current operation.
+    /// With cached commands, an operation may begin before its predecessor has ended. Such an operation now became the
+    /// chip's current one.
     Moved {
-        /// Instant from which the chip has no other operation.
+        /// Instant from which this operation was the only one of the chip.
         since: Time,
         /// Instant at which the second register became free.
         at: Time,
@@ -104,12 +106,12 @@ pub enum FlashEvent {
         chip: u32,
         /// Plane in the chip.
         plane: u32,
-        /// Block number in the chip, in the device's own numbering.
+        /// Block number within the chip, as the back end numbers blocks.
         block: u32,
         /// Live pages in the block.
         valid: u32,
     },
-    /// A cleaning action began; the chip is busy for `duration`.
+    /// A GC action began. It occupies the chip for `duration`.
     Clean {
         /// Instant.
         at: Time,
@@ -121,10 +123,11 @@ pub enum FlashEvent {
 }
 
 impl FlashEvent {
-    /// Number that stands for "no request". It also stands for every request whose number is 2^32 - 1 or more.
+    /// Number in place of a request's number if no request caused the operation. Also used for every request with a
+    /// number of 2^32 - 1 or more.
     pub const NO_REQUEST: u32 = u32::MAX;
 
-    /// Returns the entry for the beginning or end of a chip's collection.
+    /// Returns the log entry for the start or end of a chip's GC.
     pub(super) fn collection(chip: usize, begins: bool, at: Time) -> FlashEvent {
         let place = Place::Collection(chip as u32);
         match begins {

@@ -2,18 +2,18 @@
 //!
 //! Four back ends have one interface:
 //!
-//! - [`Msr`] is the element model of the MSR SSD extension of DiskSim. It reproduces the event logs of that simulator,
+//! - [`Msr`] is the element model of the MSR SSD extension of DiskSim. It reproduces the event logs of this simulator,
 //!   the *reference*, exactly.
-//! - [`Modern`] has channels shared by dies.
+//! - [`Modern`] has dies that share channels, as in a current drive.
 //! - [`Layered`] has a translation layer in each chip.
 //! - [`Units`] uses the chips and channels of [`Modern`], but places pages in units (docs/placement.md).
 //!
-//! `Units` assigns a place to a page when its write is queued. The other back ends change the page map when an
-//! operation is dispatched to its chip, so an operation that waits in a queue has changed nothing yet.
+//! `Units` assigns a place to a page when the write of the page is queued. The other back ends change the page map only
+//! when they dispatch an operation to its chip. There, an operation in a queue has changed nothing yet.
 //!
-//! The caller queues operations ([`Nand::enqueue`]), advances the clock to the next pending instant of the event queue,
-//! and calls [`Nand::on_event`]. If `on_event` returns a chip, the caller processes the finished operation, may queue
-//! further operations, and then calls [`Nand::activate`] for that chip. The chip then chooses among all queued
+//! The caller queues operations ([`Nand::enqueue`]), advances the clock to the next instant in the event queue, and
+//! calls [`Nand::on_event`]. If `on_event` returns a chip, the caller processes the finished operation, may queue
+//! further operations, and then calls [`Nand::activate`] for the chip. The chip then chooses among all queued
 //! operations, as in the reference. A back end never calls functions of its caller.
 
 mod drain;
@@ -55,7 +55,7 @@ use crate::units::{Lpn, Time};
 pub enum Cause {
     /// Host read on a device without a buffer.
     HostRead,
-    /// Read of a page that a host write covers only in part, on a device without a buffer.
+    /// Read of a page of which a host write covers only a part, on a device without a buffer.
     PartialRead,
     /// Read that fills a page of the buffer.
     Fill,
@@ -63,29 +63,29 @@ pub enum Cause {
     HostWrite,
     /// Write-back of an evicted page.
     Destage,
-    /// Write-back for a flush or forced unit access of the host.
+    /// Write-back for a flush of the host, or for a write with forced unit access.
     Flush,
     /// Write-back of a page while its chip was idle; the page stays in the buffer.
     WriteBack,
-    /// Read of a page that completes a block before the block is written back as a whole.
+    /// Read of a page that is missing in a block of the buffer, before the block is written back as a whole.
     PaddingRead,
-    /// Program of a page that completes a block before the block is written back as a whole.
+    /// Program of a page that was read for padding, as a part of the write-back of its block.
     Padding,
-    /// Program of a clean page of the read cache, written together with its block.
+    /// Program of a clean page of the read cache, as a part of the write-back of its block.
     Merge,
     /// Read and program of a page that GC moves.
     GcMove,
-    /// Read and program of a page that is moved out of a block in SLC mode.
+    /// Read and program of a page that is folded, that is, moved out of a block in SLC mode.
     Fold,
-    /// Read and program of a page that wear levelling moves to a worn block.
+    /// Read and program of a page that wear levelling migrates to a worn block.
     Migration,
     /// A block's summary page.
     Summary,
-    /// Read of a map page in flash.
+    /// Read of a translation page, which has a part of the map.
     MapRead,
-    /// Program of a map page in flash.
+    /// Program of a translation page, which has a part of the map.
     MapWrite,
-    /// Read and program of a page moved by the merge of a log block with its data block.
+    /// Read and program of a page that is moved when a log block is merged with its data block.
     MergeCopy,
     /// Erase of a collected or merged block.
     Erase,
@@ -139,25 +139,23 @@ impl Cause {
     }
 }
 
-/// A page operation in a chip's queue or in service.
+/// A page operation, waiting in a chip's queue or in service.
 #[derive(Clone, Copy, Debug)]
 pub struct PageOp {
     pub lpn: Lpn,
     /// The receiver of the result.
     pub owner: Owner,
     pub cause: Cause,
-    /// Number of the host request that caused the operation; [`FlashEvent::NO_REQUEST`] if none
-    /// did.
+    /// Number of the host request that caused the operation, or [`FlashEvent::NO_REQUEST`].
     pub request: u32,
-    /// For a write, the stream to whose open block the page is written.
+    /// For a write, the stream (hot or cold) that determines the open block to which the page is written.
     pub stream: Stream,
-    /// Whether the host waits until the data survive a power loss.
+    /// Whether the host waits until the data would survive a power loss (forced unit access).
     pub fua: bool,
-    /// For a program that is repeated because its die failed, the number of dies to which it has been sent after that
-    /// failure.
+    /// Number of dies to which a program has been sent again because its die failed. Usually 0.
     pub again: u8,
     pub enqueued: Time,
-    /// Total GC time of the operation's chip when the operation was queued.
+    /// Total GC time of the chip until this operation was queued.
     pub gc_before: Time,
 }
 
@@ -173,14 +171,14 @@ impl PageOp {
         READS >> self.cause as u32 & 1 == 1
     }
 
-    /// Returns the index of the operation's kind among counters: 0 for a read, 1 for a write.
+    /// Returns the index of the operation's counter: 0 for reads, 1 for writes.
     #[inline]
     fn kind(&self) -> usize {
         usize::from(!self.is_read())
     }
 }
 
-/// A finished page operation, and the parts of its time.
+/// A finished page operation, with the parts of its latency.
 #[derive(Clone, Copy, Debug)]
 pub struct Done {
     pub op: PageOp,
@@ -194,7 +192,7 @@ pub struct Done {
 }
 
 impl Done {
-    /// Value of a [`Done`] that is not in use.
+    /// Placeholder for a [`Done`] that is not in use.
     const NOTHING: Done = Done {
         op: PageOp {
             lpn: Lpn(0),
@@ -215,7 +213,7 @@ impl Done {
     };
 }
 
-/// Receiver of a finished operation. It may store only the parts that it needs.
+/// Receiver of a finished operation. It may store only those parts of a [`Done`] that it needs.
 pub(crate) trait Finished {
     fn put(&mut self, done: &Done);
 }
@@ -234,13 +232,13 @@ pub struct FlashStats {
     pub ops: [u64; Cause::ALL.len()],
     /// GC actions: how often a chip began GC.
     pub gc_actions: u64,
-    /// Number of pages that were erased without having been programmed. A merge leaves such pages in a block for
-    /// logical pages without a copy. Migration (wear levelling) may fill a block only in part.
+    /// Number of pages that were erased without having been programmed. A merge leaves a page unprogrammed if its
+    /// logical page has no copy. A migration of wear levelling may fill a block only in part.
     pub pages_skipped: u64,
     /// Writes that found no free page.
     pub writes_failed: u64,
-    /// Number of pages programmed a second time, on another die, because their die failed during the first program.
-    /// The first program is counted in `ops`.
+    /// Number of pages programmed again on another die, because their die failed during the first program. The first
+    /// program is counted in `ops`.
     pub programs_again: u64,
 }
 
@@ -255,8 +253,7 @@ impl FlashStats {
         self.ops[cause as usize] += n;
     }
 
-    /// Counts the program of an operation. A first program is counted by its cause, a repetition on another die
-    /// separately.
+    /// Counts the program of an operation: by its cause, or as a repetition if an earlier die failed.
     #[inline]
     fn add_program(&mut self, op: &PageOp) {
         match op.again {
@@ -274,21 +271,21 @@ impl FlashStats {
     }
 }
 
-/// State of a chip that all back ends have. The fields that every move of a collection uses are in the first cache
+/// State of a chip that all back ends need. The fields that every move of a collection uses are in the first cache
 /// line.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]
 pub(crate) struct Chip {
-    /// Host reads that overtake the queue; empty if reads have no priority.
+    /// Host reads with priority, which overtake the queue. Empty if reads have no priority.
     pub reads: VecDeque<PageOp>,
-    /// Total time of the finished operations of any kind.
+    /// Total time of the finished operations, including those of GC.
     pub busy_total: Time,
     /// Start of the running GC action, if there is one.
     gc_since: Time,
     /// Total time of the finished GC actions. A reset of the counters does not change it, because waiting operations
-    /// have recorded its value.
+    /// have recorded it in `gc_before`.
     gc_total: Time,
-    /// Number of reads, and number of writes, that wait or are in service.
+    /// Numbers of reads and of writes of the chip, waiting or in service.
     inside: [u32; 2],
     pub queue: VecDeque<PageOp>,
     /// `gc_total` at the last reset of the counters.
@@ -313,14 +310,14 @@ impl Chip {
         }
     }
 
-    /// Counts an arriving operation, and records in the operation the chip's GC time so far.
+    /// Counts an arriving operation. Records in it the chip's GC time so far, for its latency breakdown.
     #[inline(always)]
     fn count_arrival(&mut self, op: &mut PageOp, now: Time) {
         op.gc_before = self.gc_time(now);
         self.inside[op.kind()] += 1;
     }
 
-    /// Appends an operation to the queue of reads with priority, or to the ordinary queue.
+    /// Appends an operation to the queue of reads with priority if `overtakes`, otherwise to the ordinary queue.
     #[inline(always)]
     fn take_in(&mut self, mut op: PageOp, overtakes: bool, now: Time) {
         self.count_arrival(&mut op, now);
@@ -359,8 +356,8 @@ pub(crate) enum Nand {
     Units(Modern<Units>),
 }
 
-/// Returns the chip queue complete time of a chip as printed. `begun` is the number of its writes that have already
-/// taken their page.
+/// Returns the chip queue complete time of a chip as printed in the paper of ECR. `begun` is the number of writes that
+/// have already taken their page.
 #[inline(always)]
 fn drain_time_as_printed(
     ftl: &PageMap,
@@ -374,10 +371,10 @@ fn drain_time_as_printed(
 }
 
 impl Nand {
-    /// Creates flash that writes by units. A user's rules replace the rules that `spec` names.
+    /// Creates flash that writes by units. The placement rules of a user replace those that `spec` names.
     ///
     /// # Errors
-    /// Fails if `spec` does not write by units, or if a sequence of writes exists that would find no room.
+    /// Fails if `spec` does not write by units, or if some sequence of writes would find no room.
     pub fn with_rules(spec: &DeviceSpec, rules: &UserRules) -> Result<Nand, SetupError> {
         let (spec::Nand::Modern(params), Some(Ok(setup))) = (&spec.nand, spec.placement_setup())
         else {
@@ -409,7 +406,7 @@ impl Nand {
         }
     }
 
-    /// Queues a write by units. `asked` is the placement that the host requests for it.
+    /// Queues a write on flash that writes by units. `asked` is the placement that the host requests.
     #[inline(never)]
     pub fn write_by_unit(
         &mut self,
@@ -424,13 +421,13 @@ impl Nand {
         }
     }
 
-    /// Whether the flash writes by units: it assigns a place to a page when its write is queued.
+    /// Whether the flash writes by units, and thus assigns a place to a page when its write is queued.
     #[inline(always)]
     pub fn has_units(&self) -> bool {
         matches!(self, Nand::Units(_))
     }
 
-    /// Returns the tables and rules of flash that places pages in units.
+    /// Returns the tables and placement rules of flash that writes by units; `None` for other flash.
     pub fn units(&self) -> Option<&placement::Placed> {
         match self {
             Nand::Units(n) => Some(&n.map.device),
@@ -438,7 +435,7 @@ impl Nand {
         }
     }
 
-    /// Returns the tables and rules of flash that places pages in units, mutably.
+    /// Returns the tables and placement rules of flash that writes by units, mutably.
     pub fn units_mut(&mut self) -> Option<&mut placement::Placed> {
         match self {
             Nand::Units(n) => Some(&mut n.map.device),
@@ -456,7 +453,7 @@ impl Nand {
         }
     }
 
-    /// Queues an operation on `chip` and lets the chip start on it if it is free.
+    /// Queues an operation on `chip`. If the chip is free, it starts its next work.
     #[inline(always)]
     pub fn enqueue(&mut self, chip: usize, mut op: PageOp, now: Time, events: &mut EventQueue) {
         op.enqueued = now;
@@ -464,8 +461,8 @@ impl Nand {
         self.take_in(chip, op, now, events);
     }
 
-    /// Queues an operation that has waited elsewhere. `op.enqueued` must already have the instant at which that wait
-    /// began.
+    /// Queues an operation that has waited outside the flash. `op.enqueued` must already have the instant at which that
+    /// wait began.
     #[inline(always)]
     pub fn take_in(&mut self, chip: usize, mut op: PageOp, now: Time, events: &mut EventQueue) {
         match self {
@@ -500,7 +497,7 @@ impl Nand {
         }
     }
 
-    /// Sets the number of the back end's first resource in the event queue.
+    /// Sets the number of the back end's first resource among the resources of the event queue.
     pub fn set_first_resource(&mut self, first: usize) {
         match self {
             Nand::Msr(n) => n.first_resource = first,
@@ -510,9 +507,9 @@ impl Nand {
         }
     }
 
-    /// Processes the event of a resource; resources are numbered from the back end's first one. If an operation
-    /// finishes, stores it in `done`, which must be empty. Returns the chip to activate afterwards. Returns `None` if
-    /// the chip only continued a collection.
+    /// Processes the event of a resource, which is numbered from the back end's first one. Stores a finished operation
+    /// in `done`, which must be empty. Returns the chip to activate afterwards, or `None` if the chip only continued a
+    /// collection.
     #[inline(always)]
     pub fn on_event(
         &mut self,
@@ -538,7 +535,7 @@ impl Nand {
         }
     }
 
-    /// Works like [`Nand::on_event`], but stores only the parts of the finished operation that `finished` needs.
+    /// Does the work of [`Nand::on_event`], but stores only those parts of a finished operation that `finished` needs.
     #[inline(always)]
     pub fn on_event_into(
         &mut self,
@@ -558,7 +555,7 @@ impl Nand {
         chip
     }
 
-    /// Starts the next operation of a chip, if the chip is free and an operation waits.
+    /// Starts the next work of a chip if the chip is free.
     #[inline(always)]
     pub fn activate(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
         match self {
@@ -569,8 +566,8 @@ impl Nand {
         }
     }
 
-    /// Returns the orders to collect that this drive has received from the array's controller. `None` for flash with
-    /// a translation layer in each chip and for flash that writes by units, because neither receives orders.
+    /// Returns the orders to collect that this drive has received, for example from the controller of an array. `None`
+    /// for flash with translation layers in its chips and for flash that writes by units. Neither accepts orders.
     #[inline]
     pub fn orders(&self) -> Option<&Orders> {
         match self {
@@ -613,7 +610,7 @@ impl Nand {
         }
     }
 
-    /// Orders the pools of a die, or of all dies, to collect one block each.
+    /// Orders each pool of a die, or of all dies, to collect one block.
     pub fn force_one_each(&mut self, die: Option<u32>) {
         let (orders, ftl) = match self {
             Nand::Msr(n) => (&mut n.orders, &n.ftl),
@@ -643,7 +640,7 @@ impl Nand {
         dies.filter(|&die| self.is_dead(die))
     }
 
-    /// Returns the block that is the `n`-th to be written in a chip by a sequential fill.
+    /// Returns the block of a chip that a sequential fill writes as the `n`-th.
     pub fn fill_order(&self, chip: u32, n: u32) -> u32 {
         match self {
             Nand::Msr(nand) => nand.fill_order(chip, n),
@@ -652,8 +649,9 @@ impl Nand {
         }
     }
 
-    /// Writes a page in no simulated time, for preconditioning, with the collections that this requires. `asked` is the
-    /// stream that the buffer policy chooses for the page. Returns false if there is no room for the page.
+    /// Writes a page in no simulated time, for preconditioning. Also executes the collections that the write requires.
+    /// `asked` is the stream that the buffer policy chooses for the page. Returns false if there is no room for the
+    /// page.
     pub fn write_untimed(&mut self, chip: usize, lpn: Lpn, asked: Stream) -> bool {
         match self {
             Nand::Msr(n) => n.write_untimed(chip, lpn, asked),
@@ -663,7 +661,7 @@ impl Nand {
         }
     }
 
-    /// Returns the chip for the next write if the flash itself distributes the writes. Otherwise returns `None`.
+    /// Returns the chip for the next write if the flash itself distributes writes over chips, otherwise `None`.
     #[inline]
     pub fn next_chip(&mut self) -> Option<u32> {
         match self {
@@ -672,14 +670,14 @@ impl Nand {
         }
     }
 
-    /// Copies from `of` the number of erases that each block survives.
+    /// Takes over from `of` the number of erases that a block survives.
     pub fn limit_erases(&mut self, of: &Nand) {
         if let (Nand::Modern(n), Nand::Modern(of)) = (self, of) {
             n.map.ftl.shape.erase_limit = of.map.ftl.shape.erase_limit;
         }
     }
 
-    /// Appends all round-robin positions. The page map and these positions are the whole state of idle flash.
+    /// Appends all round-robin positions to `out`. They and the page map are the whole state of idle flash.
     pub fn cursors(&self, out: &mut Vec<u32>) {
         match self {
             Nand::Msr(n) => n.cursors(out),
@@ -688,7 +686,7 @@ impl Nand {
         }
     }
 
-    /// Sets the positions that [`Nand::cursors`] returned; returns false if they do not fit this device.
+    /// Sets the round-robin positions that [`Nand::cursors`] returned. Returns false if they do not fit this device.
     pub fn set_cursors(&mut self, cursors: &[u32]) -> bool {
         match self {
             Nand::Msr(n) => n.set_cursors(cursors),
@@ -735,8 +733,8 @@ impl Nand {
         }
     }
 
-    /// Returns the time until `chip` has completed its work (ECR's chip queue complete time). With `exact`, the time
-    /// is exact, otherwise as printed in the paper (D-14).
+    /// Returns the time until `chip` has completed all its work (ECR's chip queue complete time). With `exact`, the
+    /// time is exact; otherwise it is as printed in the paper (D-14).
     #[inline]
     pub fn drain_time(&self, chip: usize, exact: bool, now: Time) -> Time {
         debug_assert_eq!(self.chips()[chip].inside, self.count_inside(chip, now));
@@ -755,8 +753,8 @@ impl Nand {
         }
     }
 
-    /// Returns the time until a chip of a device that writes by units has completed its work. A collection occupies a
-    /// whole group of chips; the time of each chip includes the chip's share of the collection.
+    /// Returns the time until a chip has completed its reads and writes, and its part of a running collection, on a
+    /// device that writes by units. There, all chips of a group execute a collection together.
     #[inline(never)]
     fn drain_time_by_units(&self, chip: usize, now: Time) -> Time {
         let gc_rest = self.in_hand(chip, now).gc_rest;
@@ -776,8 +774,8 @@ impl Nand {
         drain.time_exact(self.times(), &in_hand)
     }
 
-    /// Returns the flash time of the reads and writes of `chip`, without GC. Operations in service count with their
-    /// whole time.
+    /// Returns the flash time of the reads and writes of `chip`, waiting or in service, without GC. An operation in
+    /// service counts with its whole time.
     #[inline]
     pub fn load(&self, chip: usize) -> Time {
         let [reads, writes] = self.chips()[chip].inside;
@@ -785,7 +783,7 @@ impl Nand {
         l.read * reads.into() + l.program * writes.into()
     }
 
-    /// Returns the number of reads and the number of writes of a chip, counted in its queues.
+    /// Counts the reads and the writes of a chip, in its queues and in service. Used to check the counter `inside`.
     fn count_inside(&self, chip: usize, now: Time) -> [u32; 2] {
         let of = &self.chips()[chip];
         let in_hand = self.in_hand(chip, now);
@@ -815,7 +813,7 @@ impl Nand {
         }
     }
 
-    /// Whether the chip has no operation in service or waiting, and does not collect.
+    /// Whether the chip has no operation, waiting or in service, and is not in GC.
     #[inline]
     pub fn is_idle(&self, chip: usize) -> bool {
         if let Nand::Layered(n) = self {
@@ -836,7 +834,7 @@ impl Nand {
         }
     }
 
-    /// Whether collections may have moved pages to other chips since the last call of [`Nand::take_moved`].
+    /// Whether a collection may have moved pages to other chips since the last call of [`Nand::take_moved`].
     #[inline]
     pub fn has_moved(&self) -> bool {
         match self {
@@ -846,7 +844,7 @@ impl Nand {
         }
     }
 
-    /// Returns the pages that collections may have moved to other chips since the last call.
+    /// Returns the pages that collections may have moved to other chips since the last call of this function.
     pub fn take_moved(&mut self) -> MovedPages {
         match self {
             Nand::Msr(_) | Nand::Layered(_) => MovedPages::default(),
@@ -864,7 +862,7 @@ impl Nand {
         }
     }
 
-    /// Resets all counters and clocks of the chips to zero.
+    /// Resets the counters of the flash, and the busy and GC times of its chips, to zero.
     pub fn reset_stats(&mut self, now: Time) {
         for chip in self.chips_mut() {
             chip.gc_before_start = chip.gc_time(now);

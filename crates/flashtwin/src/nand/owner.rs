@@ -1,7 +1,7 @@
-//! The owner of a page operation is the receiver of its result, stored as a kind and a number in 32 bits.
+//! The owner of a page operation: the receiver of its result. A kind and a number are stored together in 32 bits.
 //!
-//! Both a device and an array send operations to flash, but never to the same flash: an array member that receives
-//! single pages has no front end of its own.
+//! Both a device and an array send operations to flash, but never to the same flash. An array sends single pages
+//! only to members without a front end of their own.
 
 /// Kinds of receivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,16 +14,16 @@ pub enum Receiver {
     MemberRequest,
     /// A page operation of an array's front end.
     ArrayPage,
-    /// A job of an array, such as a write with its parity or a rebuild.
+    /// A job of an array, such as a write with its parity, or a part of a rebuild.
     Job,
 }
 
-/// The receiver of a result: its kind and its number.
+/// Owner of a page operation: the kind and the number of the receiver of its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner(u32);
 
 impl Owner {
-    /// Number of bits of an owner's number. The number of a cached page has two bits more.
+    /// Number of bits for the number of an owner. The number of a cached page has two more bits.
     const BITS: u32 = 29;
     const HOST_REQUEST: u32 = 4;
     const MEMBER_REQUEST: u32 = 5;
@@ -62,7 +62,7 @@ impl Owner {
         Owner::of(Owner::JOB, number)
     }
 
-    /// Returns the owner as the tag of a request.
+    /// Converts the owner to a tag of a request.
     pub fn tag(self) -> u64 {
         self.0.into()
     }
@@ -94,13 +94,13 @@ impl Owner {
         self.0 >> Owner::BITS == Owner::MEMBER_REQUEST
     }
 
-    /// Returns the number of the job, if the owner is one.
+    /// Returns the number of the job; `None` if the owner is not a job.
     #[inline(always)]
     pub fn job_number(self) -> Option<u32> {
         (self.0 >> Owner::BITS == Owner::JOB).then_some(self.0 & ((1 << Owner::BITS) - 1))
     }
 
-    /// Returns the owner's number among the owners of its kind.
+    /// Returns the number of the owner among all owners of its kind.
     #[inline(always)]
     pub const fn number(self) -> u32 {
         match self.is_cached_page() {

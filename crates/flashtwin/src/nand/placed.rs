@@ -1,5 +1,5 @@
-//! Queries about the places of pages. Depending on the device, places are kept by a page map of the whole device, by a
-//! translation layer in each chip, or by units.
+//! Queries about the locations of pages. Depending on the device, they are kept in a page map of the whole device, in a
+//! translation layer of each chip, or in the tables of units.
 
 use std::io::{self, Read, Write};
 
@@ -69,8 +69,8 @@ impl Nand {
         }
     }
 
-    /// Returns the chip that holds the page's copy. Returns `None` if each chip has a translation layer, because such a
-    /// layer only has the pages of its own chip.
+    /// Returns the chip with the copy of a page. Always `None` if each chip has a translation layer, because such a
+    /// layer maps only the pages of its own chip.
     #[inline]
     pub fn chip_of_copy(&self, lpn: Lpn) -> Option<u32> {
         match self.placed() {
@@ -80,7 +80,7 @@ impl Nand {
         }
     }
 
-    /// Prefetches the first data that an operation on the page accesses.
+    /// Prefetches the data that an operation on the page accesses first.
     #[inline(always)]
     pub fn prefetch(&self, lpn: Lpn) {
         match self.placed() {
@@ -90,7 +90,8 @@ impl Nand {
         }
     }
 
-    /// Prefetches the state of the block with the page's old copy. The map entry must be in the processor's cache.
+    /// Prefetches the state of the block with the page's old copy. The map entry should be in the processor's cache
+    /// already.
     #[inline(always)]
     pub fn prefetch_old_copy(&self, lpn: Lpn) {
         match self.placed() {
@@ -100,8 +101,8 @@ impl Nand {
         }
     }
 
-    /// Prefetches the state of the block with the old copy of `next`, and the map entry of `later`. The caller is about
-    /// to write `next`, and after it `later`.
+    /// Prefetches data for two writes. The caller is about to write `next`, and after it `later`. For `next`,
+    /// prefetches the state of the block with the old copy; for `later`, the map entry.
     #[inline(always)]
     pub fn prefetch_ahead(&self, next: Lpn, later: Lpn) {
         match self.placed() {
@@ -120,7 +121,8 @@ impl Nand {
         }
     }
 
-    /// Returns the stream to whose open block a host write goes.
+    /// Returns the stream (hot or cold) that determines the open block for a host write. `asked` is the stream that the
+    /// buffer policy chose.
     #[inline(always)]
     pub(super) fn host_stream(&self, lpn: Lpn, asked: Stream) -> Stream {
         match self.placed() {
@@ -148,8 +150,8 @@ impl Nand {
         }
     }
 
-    /// Whether the device permits a buffer policy that distinguishes hot and cold pages. A device with a page map
-    /// permits it if the map has two streams. Any other device permits it.
+    /// Whether the device permits a buffer policy that distinguishes hot and cold pages. A page map must have two
+    /// streams for this. Other devices always permit it.
     pub fn separates(&self) -> bool {
         match self.placed() {
             Placed::Map(map) => map.streams() > 1,
@@ -180,7 +182,8 @@ impl Nand {
         }
     }
 
-    /// Returns the number of blocks that a chip may open before it must collect.
+    /// Returns the number of free blocks of a chip; with several pools, of the pool that will collect next. For
+    /// translation layers with log blocks: the number of log blocks that the chip can open before it must reclaim one.
     pub fn free_blocks(&self, chip: usize) -> u32 {
         match self.placed() {
             Placed::Map(map) => map.free_blocks_of_chip(chip as u32),
@@ -189,7 +192,7 @@ impl Nand {
         }
     }
 
-    /// Returns the GC trigger: the largest number of free blocks at which the chip collects.
+    /// Returns the GC trigger: the chip collects when it has at most this number of free blocks.
     pub fn gc_trigger_blocks(&self, chip: usize) -> u32 {
         match self.placed() {
             Placed::Map(map) => map.gc_trigger_blocks_of_chip(chip as u32),
@@ -198,7 +201,8 @@ impl Nand {
         }
     }
 
-    /// Returns the free pages of a chip's open block.
+    /// Returns the number of free pages in the open blocks of a chip; with several pools, of the pool that will collect
+    /// next.
     pub fn open_pages(&self, chip: usize) -> u32 {
         match self.placed() {
             Placed::Map(map) => map.open_pages_of_chip(chip as u32),
@@ -216,7 +220,7 @@ impl Nand {
         }
     }
 
-    /// Returns the number of logical pages with a flash copy.
+    /// Returns the number of logical pages that have a copy on flash.
     pub fn pages_mapped(&self) -> u64 {
         match self.placed() {
             Placed::Map(map) => map.pages_mapped(),
@@ -242,8 +246,8 @@ impl Nand {
         }
     }
 
-    /// Returns the lowest number of free blocks that any pool has had since the last call, counted directly after the
-    /// pool opened a block.
+    /// Returns the fewest free blocks that any pool had after it took a block, since the last call. `None` if no block
+    /// was taken, or without a page map.
     #[inline]
     pub fn take_lowest(&mut self) -> Option<u32> {
         match self.placed_mut() {
@@ -252,8 +256,7 @@ impl Nand {
         }
     }
 
-    /// Returns the numbers of blocks of a pool of the page map. Without a page map there are no pools, and all numbers
-    /// are 0.
+    /// Returns the numbers of blocks in a pool of the page map. All numbers are 0 on devices without a page map.
     pub fn pool_blocks(&self) -> PoolBlocks {
         let Placed::Map(map) = self.placed() else {
             return PoolBlocks::default();
@@ -275,7 +278,7 @@ impl Nand {
         }
     }
 
-    /// Returns the number of worn-out blocks, which have had all the erases that they survive.
+    /// Returns the number of worn-out blocks: those that have been erased as often as they survive.
     pub fn spent_blocks(&self) -> u32 {
         match self.placed() {
             Placed::Map(map) => map.spent_blocks(),
@@ -302,7 +305,7 @@ impl Nand {
 
     // ---- initial states ----
 
-    /// Writes every exported page once in ascending order, on new flash.
+    /// Writes every exported page once in ascending order. The flash must be new.
     pub fn fill_sequential(&mut self) {
         match self {
             Nand::Layered(layers) => return layers.fill_sequential(),
@@ -316,15 +319,16 @@ impl Nand {
         }
     }
 
-    /// Copies the state of the only chip of `worn` to a chip of the page map, with its pages renamed.
+    /// Copies the state of `worn`, flash with one chip, to a chip of the page map, with its pages renumbered as in
+    /// [`PageMap::stamp`].
     pub fn stamp(&mut self, chip: u32, worn: &Nand, factor: u32, shift: u32) {
         if let (PlacedMut::Map(map), Placed::Map(worn)) = (self.placed_mut(), worn.placed()) {
             map.stamp(chip, worn, factor, shift);
         }
     }
 
-    /// Puts translation layers, or units, in steady state. Returns false if `watch` stopped the writing. Returns
-    /// `None`, without any change, for a page map, because `ssd` puts a page map in steady state.
+    /// Puts flash with translation layers, or flash that writes by units, in steady state. Returns false if `watch`
+    /// stopped the work. For a page map, changes nothing and returns `None`, because the module `ssd` does this.
     pub fn fill_steady(&mut self, rng: &mut Rng, watch: &dyn Watch) -> Option<bool> {
         match self.placed_mut() {
             PlacedMut::Map(_) => None,
@@ -333,7 +337,7 @@ impl Nand {
         }
     }
 
-    /// Returns the number of pages that [`Nand::fill_steady`] writes at random, at most; `None` with the page map.
+    /// Returns the largest number of random page writes of [`Nand::fill_steady`]; `None` for a page map.
     pub fn steady_pages(&self) -> Option<u64> {
         match self.placed() {
             Placed::Map(_) => None,
@@ -342,7 +346,7 @@ impl Nand {
         }
     }
 
-    /// Writes the whole state of idle flash, except [`Nand::cursors`].
+    /// Writes the whole state of idle flash, except the positions that [`Nand::cursors`] returns.
     pub fn save_state(&self, out: &mut dyn Write) -> io::Result<()> {
         match self.placed() {
             Placed::Map(map) => map.save(out),
@@ -351,7 +355,7 @@ impl Nand {
         }
     }
 
-    /// Whether nothing was ever written to the page map.
+    /// Whether nothing was ever written to the flash. Always false if the chips have translation layers.
     pub fn is_new(&self) -> bool {
         match self.placed() {
             Placed::Map(map) => *self.stats() == FlashStats::default() && map.is_new(),

@@ -1,5 +1,5 @@
-//! The choices in the setup of a device that writes by units (scheme, victim rule, scope), and the lists in the text
-//! of a setup.
+//! Parses parts of the setup of a device that writes by units: the choices of a scheme, a victim rule and a scope, and
+//! the lists of handles.
 
 use super::setup::Isolation;
 use crate::component::Component;
@@ -51,8 +51,8 @@ pub(crate) fn handles(text: &str) -> Result<Vec<Isolation>, String> {
     })
 }
 
-/// Parses the reclaim unit handle of each placement handle. The text is `all`, for all handles in order, or their
-/// numbers.
+/// Parses the reclaim unit handle of each placement handle. The text is either `all` (each placement handle has the
+/// reclaim unit handle with its own number) or a list of numbers.
 pub(crate) fn namespace(text: &str, handles: usize) -> Result<Vec<u16>, String> {
     match text {
         "all" => Ok((0..handles.min(128) as u16).collect()),

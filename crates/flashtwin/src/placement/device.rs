@@ -1,12 +1,12 @@
-//! A device that programs pages into units, without time. Writes, trims and commands of the host take effect on the
-//! tables at once.
+//! A device that programs pages into units, without time. Writes, trims and commands of the host change the tables at
+//! once. (The terms unit, group, class, owner and scope are defined in docs/placement.md.)
 //!
 //! The *host clock* is the number of pages that the host has written. A collection *gains* the pages of its victim that
-//! are not live.
+//! are not live, because they become free.
 //!
-//! Before a page of the host is written, its group collects victims as long as two conditions hold: at most `early`
-//! units of the group are free, and the collection of some closed unit gains space. Pages of the host never use the
-//! last `low` free units, which are kept for moved pages (survivors).
+//! Before a page of the host is written, the group of the page collects victims while two conditions hold: at most
+//! `early` units of the group are free, and the collection of some closed unit gains space. Pages of the host never use
+//! the last `low` free units, which are kept for moved pages (survivors).
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ use super::victims::{AnyVictim, Found, UserVictim};
 use crate::ftl::{Owner, UnitShape, Units};
 use crate::units::{Lpn, Ppn};
 
-/// A step of the device. Steps are recorded in their order, if requested.
+/// A step of the device. If recording is enabled, steps are recorded in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Did {
     /// The collection of a unit began.
@@ -33,7 +33,7 @@ pub enum Did {
         group: u32,
         /// Number of the unit in the group.
         unit: u32,
-        /// Number of live pages of the unit at that time.
+        /// Number of live pages of the unit when its collection began.
         live: u32,
     },
     /// A unit was erased.
@@ -47,7 +47,7 @@ pub enum Did {
     Event(Event),
 }
 
-/// Maximum number of collections for one page of the host, as a multiple of the number of units of a group.
+/// Limit on the number of collections for one page of the host, as a multiple of the number of units of a group.
 const ROUNDS_MAX: u32 = 4;
 
 /// Error: a page of the host finds no room.
@@ -95,13 +95,12 @@ impl fmt::Debug for UserRules {
     }
 }
 
-/// A page of the host that has a class, but no unit yet.
+/// A page of the host for which the class and the group are known, but not the unit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PageToPut {
     pub lpn: Lpn,
     pub class: Class,
-    /// The group that the placement id of the page selects. For a page without an id, the group that the device
-    /// chose.
+    /// Group that the placement id of the page selects. If the page has no id, the group that the device chose.
     pub group: u32,
     /// Host clock of the page's next write.
     next: u64,
@@ -111,7 +110,7 @@ pub(crate) struct PageToPut {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Collection {
     pub unit: u32,
-    /// Class of the page that needs room; `None` if no page waits for room.
+    /// Class of the host page for which the unit is collected; `None` if no page waits for room.
     class: Option<Class>,
     /// State of the unit when its collection began.
     pub view: UnitView,
@@ -121,7 +120,7 @@ pub(crate) struct Collection {
     pub moved: u32,
 }
 
-/// Data that are recorded for each logical page. Only the data that the scheme needs are recorded.
+/// Data about each logical page, in tables that are empty unless the scheme needs them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pages {
     /// Low 32 bits of the host clock at the last write.
@@ -144,29 +143,29 @@ pub struct Placed {
     pub(super) survivors: Survivors,
     victim: AnyVictim,
     pub(super) scope: AnyScope,
-    /// Maximum difference between the live pages of a victim within the scope and the fewest live pages of any closed
-    /// unit. `None` means no limit.
+    /// Limit on the live pages of a victim within the scope: it may have at most this number of live pages more than
+    /// the closed unit with the fewest. `None` means no limit.
     tolerance: Option<u32>,
     pub(super) low: u32,
-    /// Watermark, at least `low`: a collection without time begins if at most this number of the group's units is free.
-    /// A collection with time may begin then.
+    /// Early watermark, at least `low`: a collection without time begins if at most this number of the group's units is
+    /// free. A collection with time may, but need not, begin then.
     pub(super) early: u32,
-    /// Minimum number of pages that a collection must gain while more than `low` units are free.
+    /// Minimum number of pages that a collection must gain to begin while more than `low` units are free.
     least_gain: u32,
-    /// For each group, the host clock before which no unit gains `least_gain` pages. Each page that the host writes
-    /// makes at most one page invalid; trims and early closes reset the value to 0. Snapshots omit the value, because
-    /// it follows from the rest of the state.
+    /// For each group, a host clock: before it, the collection of any unit gains fewer than `least_gain` pages, because
+    /// a host page makes at most one page invalid. Trims and early closes of units reset the value to 0. Snapshots omit
+    /// the value, because it follows from the rest of the state.
     pub(super) rests_until: Vec<u64>,
     pub(super) pages: Pages,
-    /// For each class, the group that receives writes without an id, as long as the class has an open unit in this
-    /// group.
+    /// For each class, the group that receives writes without a placement id. The group stays the same as long as the
+    /// class has an open unit in it.
     pub(super) roams: Vec<Option<u32>>,
     pub(super) events: Events,
     /// For each handle, the number of pages that the host wrote with it.
     pub(super) accepted: Vec<u64>,
-    /// Number of pages that were written to another group than that of their id, because that group was full.
+    /// Number of pages that were written to another group than their id selects, because that group was full.
     pub(super) redirected: u64,
-    /// Number of victims that were chosen among all units, because no unit of the scope gained space.
+    /// Number of victims that were chosen outside the scope, because no unit of the scope gained space.
     pub(super) fallbacks: u64,
     did: Option<Vec<Did>>,
     pub(super) untimed: Untimed,
@@ -188,7 +187,7 @@ impl Placed {
     /// Creates a device that was never written.
     ///
     /// # Errors
-    /// Fails if the setup is invalid, or if a sequence of writes exists that would find no room.
+    /// Fails if the setup is invalid, or if some sequence of writes would find no room.
     pub fn new(setup: &Setup) -> Result<Placed, SetupError> {
         let parts = setup.parts()?;
         Placed::build(setup, parts.scheme, parts.scope)
@@ -208,7 +207,7 @@ impl Placed {
         let (survivors, isolated) = setup.survivors(&needs)?;
         setup.check_room(&needs, survivors, &isolated, 1)?;
         if setup.early > setup.low {
-            // Collections that begin early must be able to reach `early` free units. Otherwise they would never end.
+            // Early collections must be able to reach `early` free units. Otherwise they would never end.
             let early = Setup {
                 low: setup.early,
                 ..setup.clone()
@@ -334,11 +333,11 @@ impl Placed {
 
     // ---- the host writes ----
 
-    /// Writes `n` pages from `first` on, with a placement id or without. `next` has the host clock at the next write of
-    /// each page. If the scheme does not need these clocks ([`Needs::future`]), `next` may be empty.
+    /// Writes `n` pages from `first` on, with or without a placement id. For each page, `next` has the host clock at
+    /// the next write of the page. `next` may be empty if the scheme does not need these clocks ([`Needs::future`]).
     ///
     /// # Errors
-    /// Fails if a page finds no room. The pages before it have then been written.
+    /// Fails if a page finds no room. The pages before this page have then been written.
     ///
     /// # Panics
     /// Panics if a page is beyond the last logical page.
@@ -363,8 +362,8 @@ impl Placed {
         Ok(())
     }
 
-    /// Counts a write command of `n` pages for the handle that the placement id selects. If the id is invalid, records
-    /// one event for the whole command.
+    /// Counts the `n` pages of a write command for the handle that the placement id selects. If the id is invalid,
+    /// records one event for the whole command.
     #[inline]
     pub(crate) fn accept(&mut self, id: Option<u16>, n: u32) -> Resolved {
         let to = self.ids.resolve(id);
@@ -376,8 +375,8 @@ impl Placed {
         to
     }
 
-    /// Asks the scheme for the class of page `lpn`, which the host is about to program. Must be called once per
-    /// program, in the order of the programs. `to` must be the destination of `id`.
+    /// Returns page `lpn`, which the host is about to program, with the class that the scheme assigns. Must be called
+    /// once per program, in the order of the programs. `to` must be the destination of `id`.
     #[inline(always)]
     pub(crate) fn ask(
         &mut self,
@@ -412,7 +411,7 @@ impl Placed {
         }
     }
 
-    /// Makes room for a page, without time. Returns the group that has room.
+    /// Makes room for a page, by collecting without time. Returns the group that has room.
     #[inline(always)]
     pub(crate) fn room_for(&mut self, page: &PageToPut) -> Result<u32, NoRoom> {
         self.make_room(page.group, page.class);
@@ -474,8 +473,8 @@ impl Placed {
         class
     }
 
-    /// Returns the number of pages that the host has written since it last wrote page `lpn`; [`NO_AGE`] if the page has
-    /// no copy, or if the scheme does not need ages.
+    /// Returns the age of page `lpn`: the number of pages that the host has written since it last wrote this page.
+    /// Returns [`NO_AGE`] if the page has no copy, or if the scheme does not need ages.
     #[inline(always)]
     fn age(&self, lpn: Lpn) -> u64 {
         if !self.needs.age || self.units.lookup(lpn).is_none() {
@@ -485,8 +484,8 @@ impl Placed {
         u64::from((self.classes.clock() as u32).wrapping_sub(at))
     }
 
-    /// Returns the group for a write without an id. While the class has an open unit in the group that it used last,
-    /// this is that group. Otherwise it is the group with the most free units (P-7).
+    /// Returns the group for a write without a placement id (P-7). The class stays in the group that it used last while
+    /// it has an open unit there. Otherwise, the group with the most free units is chosen.
     fn roam(&mut self, class: Class) -> u32 {
         let owner = self.classes.host(class);
         let now = self.roams[usize::from(class)];
@@ -499,8 +498,8 @@ impl Placed {
         group
     }
 
-    /// Opens a unit for the class in the wanted group. If that group is full, opens one in another group (P-8).
-    /// Returns the group.
+    /// Opens a unit for the class in the wanted group, or, if that group is full, in another group (P-8). Returns the
+    /// group with the unit.
     #[inline(never)]
     fn group_with_room(&mut self, wanted: u32, class: Class, lpn: Lpn) -> Result<u32, NoRoom> {
         if self.open(wanted, class) {
@@ -517,12 +516,13 @@ impl Placed {
         Err(NoRoom { lpn })
     }
 
-    /// Opens a unit for pages of the host, if more than `low` units are free. Returns whether it did.
+    /// Opens a unit for host pages of the class, provided that more than `low` units are free. Returns whether a unit
+    /// was opened.
     pub(super) fn open(&mut self, group: u32, class: Class) -> bool {
         self.units.free(group) > self.low && self.bind(group, self.classes.host(class))
     }
 
-    /// Opens a unit for an owner; returns false if none is free.
+    /// Opens a unit for an owner. Returns false if no unit is free.
     fn bind(&mut self, group: u32, owner: Owner) -> bool {
         let bound = self.units.bind(group, owner, self.classes.clock());
         if bound.is_some() {
@@ -531,8 +531,8 @@ impl Placed {
         bound.is_some()
     }
 
-    /// Records that a unit is full. If the unit holds host pages, raises the event that its handle now refers to
-    /// another unit.
+    /// Notifies the scheme that a unit is full. For a unit of host pages, also raises the event that its handle now
+    /// refers to another unit.
     #[inline(never)]
     fn filled(&mut self, unit: u32) {
         let owner = self.units.unit(unit).owner;
@@ -569,7 +569,7 @@ impl Placed {
         }
     }
 
-    /// Prefetches the first data that a write of `lpn`, a logical page, accesses.
+    /// Prefetches the data that a write of the logical page `lpn` accesses first.
     #[inline(always)]
     pub fn prefetch(&self, lpn: Lpn) {
         if lpn.0 < self.setup.logical_pages {
@@ -577,7 +577,8 @@ impl Placed {
         }
     }
 
-    /// Prefetches the state of the old copy of `lpn`. The map entry of `lpn` must be in the processor's cache.
+    /// Prefetches the state of the unit with the old copy of `lpn`. The map entry of `lpn` must be in the processor's
+    /// cache.
     #[inline(always)]
     pub fn prefetch_old_copy(&self, lpn: Lpn) {
         if lpn.0 < self.setup.logical_pages {
@@ -587,8 +588,7 @@ impl Placed {
 
     // ---- collection ----
 
-    /// Collects as long as the group has at most `early` free units, and the collection of some closed unit gains
-    /// space.
+    /// Collects while the group has at most `early` free units and the collection of some closed unit gains space.
     #[inline(always)]
     fn make_room(&mut self, group: u32, class: Class) {
         if self.units.free(group) <= self.early {
@@ -598,8 +598,8 @@ impl Placed {
 
     #[inline(never)]
     fn collect_until_room(&mut self, group: u32, class: Class) {
-        // The number of rounds is limited, since a rule that chooses only units without invalid pages would never
-        // gain space.
+        // The number of rounds is limited, because a rule that chooses only units without invalid pages never gains
+        // space.
         for _ in 0..self.setup.units.saturating_mul(ROUNDS_MAX) {
             if self.units.free(group) > self.early {
                 return;
@@ -611,16 +611,16 @@ impl Placed {
         }
     }
 
-    /// Returns the next victim of a group. Returns `None` if no closed unit gains space, or if a user's rule chooses
-    /// none. While more than `low` units are free, also returns `None` if the victim gains too little.
+    /// Returns the next victim of a group. Returns `None` in three cases: no closed unit gains space, a user's rule
+    /// chooses none, or the victim gains fewer than `least_gain` pages although more than `low` units are free.
     pub(crate) fn choose(&mut self, group: u32, class: Option<Class>) -> Option<u32> {
         let may_wait = self.least_gain > 0 && self.units.free(group) > self.low;
         if may_wait && self.classes.clock() < self.rests_until[group as usize] {
             return None;
         }
-        // If the victim is declined because it gains too little, the choice must not change the scope. A device that is
-        // loaded from a snapshot has no `rests_until`. It therefore chooses once more, and must then continue like the
-        // original device.
+        // A victim that gains too little is declined. The choice must then leave the scope unchanged: a device that is
+        // loaded from a snapshot has no `rests_until`, therefore chooses once more, and must continue like the original
+        // device.
         let scope = may_wait.then(|| self.scope.clone());
         let found = self.choose_any(group, class);
         let unit = found.unit?;
@@ -640,7 +640,7 @@ impl Placed {
                 false => self.setup.unit_pages - unit.live,
             }
         });
-        // Another unit may gain enough although the chosen victim gains too little. `missing` is then 0.
+        // If another unit gains enough, although the chosen victim does not, `missing` is 0.
         let missing = self.least_gain.saturating_sub(dead.max().unwrap_or(0));
         self.rests_until[group as usize] = self.classes.clock() + u64::from(missing);
         None
@@ -664,7 +664,7 @@ impl Placed {
         })
     }
 
-    /// Moves the live pages of a unit, in their order. Then erases the unit.
+    /// Moves the live pages of a unit in their order, then erases the unit.
     fn collect(&mut self, unit: u32, class: Option<Class>) {
         let mut run = self.begin_collection(unit, class);
         let words = self.units.live_words(unit).len() as u32;
@@ -684,7 +684,7 @@ impl Placed {
         self.untimed.erases += 1;
     }
 
-    /// Begins to collect a unit. A page of `class`, if given, needs room.
+    /// Begins to collect a unit. `class` is the class of the host page that needs room, if there is one.
     pub(crate) fn begin_collection(&mut self, unit: u32, class: Option<Class>) -> Collection {
         let view = self.view(unit);
         let u = *self.units.unit(unit);
@@ -717,7 +717,8 @@ impl Placed {
         }
     }
 
-    /// Assigns a new place to a live page of the unit that `run` collects, in the tables only. Returns the new place.
+    /// Assigns a new place to a live page of the unit that `run` collects. Changes only the tables. Returns the new
+    /// place.
     #[inline(always)]
     pub(crate) fn move_page(&mut self, run: &mut Collection, page: u32) -> Ppn {
         let lpn = self.units.lpn_at(run.unit, page);
@@ -768,7 +769,7 @@ impl Placed {
     fn ask_where(&mut self, lpn: Lpn, view: &UnitView) -> Owner {
         let moved = MovedPage {
             lpn,
-            // The fallback is never used: if the scheme places moved pages, every unit has a class.
+            // The fallback 0 is never used: if the scheme places moved pages, every unit has a class.
             from: view.class.unwrap_or(0),
             age: self.age(lpn),
             moves: self.pages.moves.get(lpn.0 as usize).copied().unwrap_or(0),
@@ -784,7 +785,8 @@ impl Placed {
         self.classes.host(self.known(class))
     }
 
-    /// Returns the owner to which pages of units of the owner `from` are moved, if the scheme does not choose it.
+    /// Returns the owner that receives the live pages of units of the owner `from`, if the scheme does not choose it
+    /// page by page.
     fn destination(&self, from: Owner) -> Owner {
         super::victims::destination(&self.classes, self.survivors, from)
     }
@@ -811,7 +813,7 @@ impl Placed {
         self.needs.isolated == Isolated::ByHandle
     }
 
-    /// Creates an event that concerns a class. If classes are handles, the event has the handle.
+    /// Creates an event for a class. If classes are handles, the event contains the handle.
     fn of_class(&self, class: Class, id: Option<u16>, group: u32) -> Event {
         Event {
             handle: Some(class).filter(|_| self.is_by_handle()),
@@ -819,18 +821,19 @@ impl Placed {
         }
     }
 
-    /// Whether a command may close units of the group now. While a collection moves pages to open units of the host, a
-    /// command may do so only if another unit is free.
+    /// Whether a command may close units of the group now. If a collection is moving pages to open units of the host,
+    /// this is the case only if another unit is free.
     pub(super) fn may_close(&self, group: u32) -> bool {
         !self.collecting[group as usize] || !self.mixes_survivors() || self.units.free(group) > 0
     }
 
-    /// Closes the open unit of a class in a group, even if it is not full. Returns whether there was one.
+    /// Closes the open unit of a class in a group, even if the unit is not full. Returns whether there was an open
+    /// unit.
     pub(super) fn close(&mut self, group: u32, class: Class) -> bool {
         match self.units.close(group, self.classes.host(class)) {
             Some(unit) => {
-                // The unwritten pages of the closed unit can now be gained by collection, so a collection may be
-                // worthwhile earlier.
+                // A collection of the closed unit now also gains its unwritten pages, so a collection may be worthwhile
+                // earlier.
                 self.rests_until[group as usize] = 0;
                 self.closed(unit);
                 true
@@ -839,8 +842,8 @@ impl Placed {
         }
     }
 
-    /// Simulates a power loss. With `closes_at_power_cut`, the host's open units are closed, even if they are not
-    /// full.
+    /// Simulates a power loss. If the setup has `closes_at_power_cut`, the host's open units are closed, even if they
+    /// are not full. Otherwise, nothing changes.
     pub fn cut_power(&mut self) {
         if !self.setup.closes_at_power_cut {
             return;
@@ -854,7 +857,8 @@ impl Placed {
         }
     }
 
-    /// Checks that the tables agree with each other and with the counts (invariants I1 to I3, I6, I7).
+    /// Checks that the tables agree with each other and with the counts (invariants I1 to I3, I6 and I7 of the
+    /// specification).
     ///
     /// # Errors
     /// The error names the first disagreement.
@@ -887,9 +891,9 @@ impl Placed {
         self.check_isolation()
     }
 
-    /// If survivors are kept apart, checks that only isolated classes have units of their own for survivors.
-    /// (Invariant I4 states that each page was last written with the class of its unit. The reference model of the
-    /// tests checks it.)
+    /// Checks that, if survivors are kept apart, only isolated classes have units of their own for survivors.
+    /// (Invariant I4 states that each page was last written with the class of its unit. It is checked by the naive
+    /// implementation in the tests.)
     fn check_isolation(&self) -> Result<(), String> {
         for group in 0..self.setup.groups {
             for &unit in self.units.opened(group) {
@@ -909,7 +913,7 @@ impl Placed {
     }
 }
 
-/// Creates an event of a handle. The type and the clock are set when the event is recorded.
+/// Creates an event for a handle. The type and the clock of the event are placeholders until the event is recorded.
 pub(super) fn of_handle(handle: u16, id: Option<u16>, group: u32) -> Event {
     Event {
         kind: EventType::InvalidId,

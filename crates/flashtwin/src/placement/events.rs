@@ -1,5 +1,5 @@
-//! Events of flexible data placement (NVMe log page 23h): the last events of the host and of the device, and the
-//! number of all events of each type.
+//! Events of flexible data placement (NVMe log page 23h): the last events of the host and the last events of the
+//! device, and for each type the number of all events.
 
 use std::collections::VecDeque;
 
@@ -53,7 +53,7 @@ impl EventType {
         }
     }
 
-    /// Whether events of this type are in the host's list instead of the device's.
+    /// Whether events of this type are in the list of host events. Other events are in the list of device events.
     pub fn is_of_host(self) -> bool {
         !matches!(self, EventType::Reallocated | EventType::ImplicitChange)
     }
@@ -98,7 +98,7 @@ impl Events {
         kept.push_back(event);
     }
 
-    /// Returns the events as numbers, for a saved state.
+    /// Returns the events as a list of numbers, for a saved state.
     pub fn words(&self) -> Vec<u64> {
         let mut words = self.totals.to_vec();
         words.push(self.host.len() as u64);
@@ -115,7 +115,7 @@ impl Events {
         words
     }
 
-    /// Sets the events to those of a saved state. Returns false if these are invalid.
+    /// Restores the events from a saved state. Returns false if the numbers are invalid.
     pub fn set_words(&mut self, words: &[u64]) -> bool {
         let totals = self.totals.len();
         if words.len() <= totals || !(words.len() - totals - 1).is_multiple_of(EVENT_WORDS) {
@@ -138,7 +138,7 @@ impl Events {
         fits(&self.host, true) && fits(&self.device, false)
     }
 
-    /// Returns the last events of the host, or of the device, the oldest first.
+    /// Returns the last events of the host or of the device, the oldest first.
     pub fn last(&self, of_host: bool) -> Vec<Event> {
         let kept = match of_host {
             true => &self.host,

@@ -1,4 +1,4 @@
-//! Commands of NVMe flexible data placement (update and status), and the counters of its log pages.
+//! Commands of NVMe flexible data placement (update and status), and the counters of the NVMe log pages.
 
 use std::fmt;
 
@@ -9,7 +9,8 @@ use super::setup::Isolation;
 /// Largest number of placement ids in an update.
 const UPDATE_MAX: usize = 128;
 
-/// Error: a command has a placement id that is not valid, or too many ids. No part of the command takes effect.
+/// Error: a placement id of a command is not valid, or the command has too many ids. No part of the command takes
+/// effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidField;
 
@@ -30,8 +31,8 @@ pub struct HandleStatus {
     pub id_text: String,
     /// The reclaim unit handle.
     pub handle: u16,
-    /// Number of pages that can still be written to the handle's open unit. If the handle has no open unit, this is the
-    /// number of pages of a unit. It is therefore never 0.
+    /// Number of pages that can still be written to the handle's open unit. If the handle has no open unit, the number
+    /// of pages of a whole unit. Therefore never 0.
     pub pages_left: u32,
 }
 
@@ -47,12 +48,12 @@ pub struct Totals {
 }
 
 impl Placed {
-    /// For each id, in order, closes the unit that its handle writes, even if the unit is not full. Skips a handle
-    /// without an open unit (P-9). Skips a whole group while a collection may need its open units for moved pages. If
-    /// classes are not handles, closes nothing.
+    /// For each id, in order, closes the open unit of the handle that the id selects, even if the unit is not full.
+    /// Does nothing for a handle without an open unit (P-9), nor for a group while a collection may need its open units
+    /// for moved pages. If classes are not handles, closes nothing at all.
     ///
     /// # Errors
-    /// Fails if an id is not valid, or if there are more than 128 ids (P-10). No unit is closed then.
+    /// Fails if an id is not valid, or if there are more than 128 ids (P-10). In both cases, no unit is closed.
     pub fn update(&mut self, ids: &[u16]) -> Result<(), InvalidField> {
         if ids.len() > UPDATE_MAX {
             return Err(InvalidField);
@@ -103,7 +104,7 @@ impl Placed {
         }
     }
 
-    /// Returns the last 63 events of the host, or of the device, the oldest first.
+    /// Returns the last 63 events of the host or of the device, the oldest first.
     pub fn last_events(&self, of_host: bool) -> Vec<Event> {
         self.events.last(of_host)
     }

@@ -1,4 +1,4 @@
-//! Placement ids. A placement id has 16 bits, with which the host selects a group and a placement handle (NVMe data
+//! Placement ids. With the 16 bits of a placement id, the host selects a group and a placement handle (NVMe data
 //! placement directive).
 
 /// The destination of a write, determined by its placement id.
@@ -10,7 +10,7 @@ pub(crate) struct Resolved {
     pub placement_handle: u16,
     /// The reclaim unit handle.
     pub handle: u16,
-    /// Whether the write has an id that is not valid.
+    /// Whether the write has an invalid placement id.
     pub invalid: bool,
 }
 
@@ -18,7 +18,7 @@ pub(crate) struct Resolved {
 #[derive(Clone, Debug)]
 pub(super) struct Ids {
     groups: u32,
-    /// Number of bits of an id that select the group. They are the highest bits.
+    /// Number of bits of an id that select the group: the highest bits of the id.
     group_bits: u32,
     /// For each placement handle, its reclaim unit handle.
     namespace: Vec<u16>,
@@ -33,12 +33,12 @@ impl Ids {
         }
     }
 
-    /// Returns, for each placement handle, its reclaim unit handle.
+    /// Returns the reclaim unit handle of each placement handle.
     pub fn namespace(&self) -> &[u16] {
         &self.namespace
     }
 
-    /// Returns the group and the placement handle of an id; `None` if it is not valid.
+    /// Returns the group and the placement handle that an id selects; `None` if the id is invalid.
     #[inline]
     pub fn parts(&self, id: u16) -> Option<(u32, u16)> {
         let shift = 16 - self.group_bits;
@@ -48,13 +48,13 @@ impl Ids {
         valid.then_some((group, handle as u16))
     }
 
-    /// Returns the id of a group and a placement handle.
+    /// Returns the id that selects a group and a placement handle.
     pub fn id(&self, group: u32, placement_handle: u16) -> u16 {
         // With one group, no bit selects the group, and all 16 bits select the handle.
         ((group << (16 - self.group_bits)) as u16) | placement_handle
     }
 
-    /// Determines the destination of a write with this id, or without an id.
+    /// Determines the destination of a write with this id, or of a write without an id.
     #[inline(always)]
     pub fn resolve(&self, id: Option<u16>) -> Resolved {
         let found = id.and_then(|id| self.parts(id));
@@ -70,7 +70,7 @@ impl Ids {
         }
     }
 
-    /// Formats an id: in decimal if it selects the first group, otherwise in hexadecimal.
+    /// Formats an id: as a decimal number if it selects the first group, otherwise as a hexadecimal number.
     pub fn show(&self, id: u16) -> String {
         match self.group_bits > 0 && u32::from(id) >> (16 - self.group_bits) > 0 {
             true => format!("{id:#06x}"),

@@ -1,4 +1,5 @@
-//! Placement: the choice of the unit of flash into which a page is programmed.
+//! Placement: the choice of the unit of flash into which a page is programmed. A unit consists of blocks that are
+//! filled, collected and erased together.
 //!
 //! The host may attach a placement id to a write. The id selects a group of dies and a handle ([`ids`]). A *scheme*
 //! assigns each page to a class ([`scheme`]; one file per scheme in `schemes/`). The pages of a class fill units of
@@ -6,9 +7,9 @@
 //! file per scope in `scopes/`). The live pages of that unit, the *survivors*, are moved to other units, and the unit
 //! is erased.
 //!
-//! The module [`device`] implements placement and collection without time, [`timed`] the steps for a back end with
+//! The module [`device`] implements placement and collection without time. [`timed`] has the steps for a back end with
 //! time, and [`fdp`] the commands of NVMe flexible data placement. [`theory`] has closed forms for comparison.
-//! [`script`] executes the operations of a text on a device.
+//! [`script`] executes operations that are given as text.
 
 mod choices;
 mod device;

@@ -1,19 +1,19 @@
-//! Counts of a device by class and by owner.
+//! Counts of a device, in total, by class and by owner of units.
 
 use super::device::Placed;
 use super::scheme::Class;
 use super::state::{live_of, OwnerCounts};
 use crate::ftl::Owner;
 
-/// Counts of an owner, and the pages and units that it holds.
+/// Counts of an owner, and the live pages and units that it holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnerReport {
-    /// Name of the owner: `h0` for host pages of class 0, `g0` for moved pages of class 0 if these are kept apart from
-    /// other classes, and `s` for moved pages of the classes that share units.
+    /// Name of the owner: `h0` for host pages of class 0; `g0` for moved pages of class 0, if these are kept apart from
+    /// other classes; `s` for moved pages of the classes that share units.
     pub name: String,
-    /// The class; `None` if several classes share the owner's units.
+    /// Class of the owner; `None` if several classes share its units.
     pub class: Option<Class>,
-    /// Whether host pages are programmed into the owner's units. If not, these units have only moved pages.
+    /// Whether host pages are programmed into the owner's units. If not, the units hold only moved pages.
     pub of_host: bool,
     /// Counts of the owner.
     pub counts: OwnerCounts,
@@ -28,8 +28,8 @@ pub struct OwnerReport {
 pub struct PlacementReport {
     /// Owners that have had a unit so far.
     pub owners: Vec<OwnerReport>,
-    /// Number of moved pages, by the class of the page that waited for room, and by the owner of the unit that was
-    /// collected.
+    /// Number of moved pages, by the class of the page that waited for room (first index) and by the owner of the
+    /// collected unit.
     pub caused: Vec<Vec<u64>>,
     /// Pages that the host wrote.
     pub host_pages: u64,
@@ -39,9 +39,9 @@ pub struct PlacementReport {
     pub erases: u64,
     /// Pages that the host wrote through each handle.
     pub accepted: Vec<u64>,
-    /// Number of host pages that overwrote a page in a unit of another class.
+    /// Number of host pages whose old copy was in a unit of another class.
     pub crossed: u64,
-    /// Number of pages written to another group than that of their id.
+    /// Number of pages that were written to another group than their id selects.
     pub redirected: u64,
     /// Number of victims that were chosen outside the scope, because no unit of the scope would have gained space.
     pub scope_fallbacks: u64,
@@ -53,7 +53,7 @@ impl Placed {
         self.units.free(group)
     }
 
-    /// Returns the counts since the device was created. Takes a pass over all units.
+    /// Returns the counts since the device was created. Examines all units.
     pub fn report(&self) -> PlacementReport {
         let c = &self.classes;
         let all = (0..c.owners()).map(Owner);
@@ -89,13 +89,13 @@ impl Placed {
 }
 
 impl PlacementReport {
-    /// Returns the counts of the owner with this name; `None` if it never had a unit.
+    /// Returns the counts of the owner with this name; `None` if the owner never had a unit.
     pub fn owner(&self, name: &str) -> Option<&OwnerReport> {
         self.owners.iter().find(|owner| owner.name == name)
     }
 
-    /// Returns the number of programmed pages per page that the host wrote, since `before`. `before` is an earlier
-    /// report of the same device. `None` if the host wrote nothing since then.
+    /// Returns the write amplification since `before`, an earlier report of the same device: programmed pages per page
+    /// that the host wrote. Returns `None` if the host wrote nothing in this time.
     pub fn write_amplification(&self, before: &PlacementReport) -> Option<f64> {
         let host = self.host_pages - before.host_pages;
         let moves = self.moves - before.moves;

@@ -1,5 +1,4 @@
-//! Saved form of a device that writes by units: its tables, its counts, and the state of its scheme
-//! and scope.
+//! Saved state of a device that writes by units: its tables, its counts, and the states of its scheme and scope.
 
 use std::io::{self, Read, Write};
 
@@ -7,9 +6,10 @@ use super::device::Placed;
 use super::scheme::Scheme;
 use crate::ftl::{read_u32, read_u64, write_u32, write_u64, StateError};
 
-/// Largest number of words of a list in a saved state.
+/// Largest number of words in a list of a saved state.
 const WORDS_MAX: u64 = 1 << 25;
-/// Number of words that are read at a time. A short file therefore cannot cause the allocation of a long list.
+/// Number of words that are read at a time. Because of this limit, a short file cannot cause the allocation of a long
+/// list.
 const PORTION: u64 = 1 << 16;
 /// Value for "none" in a saved state.
 const NOTHING: u64 = u64::MAX;
@@ -33,8 +33,8 @@ impl Placed {
         write_u64(out, &self.pages.next)
     }
 
-    /// Replaces the state by a state that a device with the same setup saved. After an error, the device must not be
-    /// used any more.
+    /// Replaces the state by one that a device with the same setup saved. After an error, the device must not be used
+    /// any more.
     ///
     /// # Errors
     /// Fails if reading fails, or if the state is inconsistent.

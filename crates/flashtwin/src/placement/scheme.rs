@@ -1,13 +1,13 @@
 //! A placement scheme assigns a class to each page. The page is then programmed into a unit of that class.
 //!
-//! A scheme sees the page and the *host clock*, which is the number of pages that the host has written. It sees no
-//! time, queue or chip, and calls no other module. In [`Needs`] it declares the data that it needs for each logical
-//! page. No other data are recorded.
+//! A scheme receives the page and the *host clock*, which is the number of pages that the host has written. It has no
+//! access to time, queues, chips or other modules. In [`Needs`], the scheme declares the data that it needs about each
+//! logical page. Other data are not recorded.
 
 use crate::component::{words, Component, Provenance, Source};
 use crate::units::Lpn;
 
-/// Number of a class. The pages of a class share units. The number is below [`Needs::classes`] of the scheme.
+/// Number of a class. Host pages of the same class share units. The number is below [`Needs::classes`] of the scheme.
 pub type Class = u16;
 
 /// Largest number of classes of a scheme.
@@ -16,7 +16,8 @@ pub const CLASSES_MAX: u16 = 256;
 /// Age of a page that has no copy, or whose age is not recorded.
 pub const NO_AGE: u64 = u64::MAX;
 
-/// Host clock of the next write of a page that is never written again, or whose next write is not known.
+/// Value in place of the host clock of a page's next write, if the page is never written again, or if its next write is
+/// not known.
 pub const NEVER: u64 = u64::MAX;
 
 /// Data that a scheme needs. Data that are not declared here are neither allocated nor recorded.
@@ -26,37 +27,38 @@ pub struct Needs {
     pub classes: u16,
     /// Whether the host clock at each page's last write is needed. This takes 4 bytes per logical page.
     pub age: bool,
-    /// Whether the number of moves of each page since its last write is needed. This takes 1 byte per logical page.
+    /// Whether the number of moves of each page since the last write of the page is needed. This takes 1 byte per
+    /// logical page.
     pub moves: bool,
     /// Whether the host clock at each page's next write is needed. This takes 8 bytes per logical page, and the load
     /// must be known in advance.
     pub future: bool,
-    /// Whether the class of the unit with the old copy of the page is needed.
+    /// Whether the class of the unit that holds the old copy of the page is needed.
     pub old: bool,
-    /// Destination of moved pages, if the device's setup does not specify another one.
+    /// Destination of moved pages, unless the device's setup specifies another one.
     pub survivors: Survivors,
     /// Classes whose moved pages (survivors) are not mixed with moved pages of other classes.
     pub isolated: Isolated,
 }
 
-/// Classes whose moved pages are not mixed with those of other classes. Used if survivors are kept
-/// [`Survivors::Apart`].
+/// Classes whose moved pages are not mixed with those of other classes. Has an effect only with [`Survivors::Apart`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isolated {
     /// Moved pages of all classes may be mixed.
     None,
     /// Moved pages of each class are kept apart from moved pages of all other classes.
     All,
-    /// Classes are handles. The type of a handle determines whether its moved pages are mixed with others.
+    /// Classes are handles. The type of a handle determines whether its moved pages may be mixed with those of other
+    /// handles.
     ByHandle,
 }
 
 words! {
     /// Destination of pages that collection moves.
     pub enum Survivors {
-        /// Pages of an isolated class go to units of their own, pages of all other classes to units that they share.
+        /// Moved pages of an isolated class go to units of their own. Moved pages of all other classes share units.
         Apart = "apart",
-        /// Pages go to the open unit of their class, among the host's pages.
+        /// Pages go to the open unit of their class, which also receives host pages.
         Same = "same",
         /// Pages go to units that all classes share.
         Shared = "shared",
@@ -68,7 +70,8 @@ words! {
 }
 
 impl Needs {
-    /// Returns the needs of a scheme that needs only a number of classes, and whose moved pages may be mixed.
+    /// Returns the needs of a scheme that has this number of classes, needs no data about pages, and permits mixing its
+    /// moved pages.
     pub const fn classes(classes: u16) -> Needs {
         Needs {
             classes,
@@ -87,16 +90,17 @@ impl Needs {
 pub struct HostPage {
     /// The page.
     pub lpn: Lpn,
-    /// The reclaim unit handle that the placement id selects. If the host gives no id, that of placement handle 0.
+    /// The reclaim unit handle that the placement id selects. If the host gives no id, the reclaim unit handle of
+    /// placement handle 0.
     pub handle: u16,
     /// The placement id as given by the host.
     pub id: Option<u16>,
     /// Number of pages that the host has written before this one.
     pub clock: u64,
-    /// Class of the unit with the old copy. `None` if there is no old copy, if it is in a unit that several classes
-    /// share, or if [`Needs::old`] is not set.
+    /// Class of the unit that holds the old copy of the page. `None` in three cases: there is no old copy, several
+    /// classes share its unit, or [`Needs::old`] is not set.
     pub old_class: Option<Class>,
-    /// Number of pages that the host has written since the last write of this page. [`NO_AGE`] if there was no write
+    /// Number of pages that the host has written since it last wrote this page. [`NO_AGE`] if it never wrote the page
     /// before, or if [`Needs::age`] is not set.
     pub age: u64,
     /// Host clock at the next write of this page. [`NEVER`] if [`Needs::future`] is not set.
@@ -112,11 +116,11 @@ pub struct MovedPage {
     pub lpn: Lpn,
     /// Class of the unit from which the page is moved.
     pub from: Class,
-    /// Number of pages that the host has written since the last write of this page. [`NO_AGE`] if [`Needs::age`] is
-    /// not set.
-    pub age: u64,
-    /// Number of earlier moves of this page since the host last wrote it, up to 255. 0 if [`Needs::moves`] is not
+    /// Number of pages that the host has written since it last wrote this page. [`NO_AGE`] if [`Needs::age`] is not
     /// set.
+    pub age: u64,
+    /// Number of earlier moves of this page since the host last wrote it; counts up to 255. 0 if [`Needs::moves`] is
+    /// not set.
     pub moves: u8,
     /// Host clock at the next write of this page. [`NEVER`] if [`Needs::future`] is not set.
     pub next: u64,
@@ -148,7 +152,7 @@ pub struct UnitView {
 /// Description of a scheme.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// Name and parameters, and a description. The description continues a sentence that begins with the name.
+    /// Name, parameters and description. The description completes a sentence that begins with the name.
     pub component: Component,
     /// The publication, if there is one.
     pub source: Option<Source>,
@@ -160,11 +164,11 @@ pub struct Entry {
 
 /// A placement scheme.
 pub trait Scheme: Send + Sync {
-    /// Needs of the scheme, with the number of its classes.
+    /// Returns the needs of the scheme, including the number of its classes.
     fn needs(&self) -> Needs;
 
-    /// Returns the name in results. A shipped scheme does not implement this function, because its name is in its
-    /// [`Entry`].
+    /// Returns the name that results contain. A shipped scheme does not implement this function, because its name is in
+    /// its [`Entry`].
     fn name(&self) -> &str {
         "own"
     }
@@ -173,23 +177,23 @@ pub trait Scheme: Send + Sync {
     /// program, in the order of the programs.
     fn host(&mut self, page: &HostPage) -> Class;
 
-    /// Returns the class of a moved page. The page is then moved to the open unit of this class. Called only with
+    /// Returns the class of a moved page, which is then moved to the open unit of this class. Called only with
     /// [`Survivors::Scheme`].
     fn moved(&mut self, page: &MovedPage) -> Class {
         page.from
     }
 
-    /// Called when a unit is full, or was closed before it was full.
+    /// Called when a unit becomes full, or is closed before it is full.
     fn closed(&mut self, _unit: &UnitView, _clock: u64) {}
 
-    /// Called when a unit was collected and erased. `valid` is the number of its pages that were moved.
+    /// Called after a unit was collected and erased. `valid` is the number of pages that were moved from the unit.
     fn erased(&mut self, _unit: &UnitView, _valid: u32, _clock: u64) {}
 
     /// Called when the host has trimmed a page.
     fn trimmed(&mut self, _lpn: Lpn) {}
 
-    /// Returns the number of units that each class may hold in a group of dies, for the scope `chain`. Classes without a
-    /// number have no limit.
+    /// Returns the number of units that each class may hold in a group of dies. The scope `chain` enforces these
+    /// limits. Classes without a number have no limit.
     fn limits(&self) -> &[u32] {
         &[]
     }
@@ -199,7 +203,7 @@ pub trait Scheme: Send + Sync {
         Vec::new()
     }
 
-    /// Sets the state to that of a snapshot. Returns false if it is no state of this scheme.
+    /// Restores the state from a snapshot. Returns false if the words are not a state of this scheme.
     fn set_words(&mut self, words: &[u64]) -> bool {
         words.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Executes the operations of a text on a device, one after the other. The notation is defined here.
+//! Executes operations that are given as text, one after the other, on a device. The notation is defined here.
 //!
 //! Operations, which end with `;`:
 //!
@@ -6,9 +6,9 @@
 //! - `S` returns the status, `L` log page 22h in pages, and `E` the events of the host.
 //! - `P` is a power loss.
 //!
-//! A state lists the units of each group in the order of their opening, as `owner:unit[pages]`, with `*` if the unit
-//! is open. In place of a page, `-` stands for one that is not live, and `.` for one that was not written. The free
-//! units of the group follow, in the order of reuse.
+//! The text of a state lists the units of each group in the order in which they were opened, as `owner:unit[pages]`,
+//! with `*` if the unit is open. In the list of pages, `-` is a page that is no longer live, and `.` a page that was
+//! not written. The free units of the group follow, in the order in which they will be reused.
 
 use super::device::{Did, Placed};
 use super::events::Event;
@@ -34,7 +34,7 @@ pub struct Step {
 /// Steps a device through a script.
 ///
 /// # Errors
-/// The error names the text that is not a valid operation, and how to correct it.
+/// The error quotes the text that is not a valid operation, and describes how to correct it.
 pub fn run(device: &mut Placed, script: &str) -> Result<Vec<Step>, String> {
     device.keep_did(true);
     let ops = script.split(';').map(str::trim).filter(|op| !op.is_empty());
@@ -146,7 +146,7 @@ fn status_text(device: &Placed) -> String {
     format!("ruamw {}", texts.join(" "))
 }
 
-/// Returns the state in the notation of this module.
+/// Returns the state of a device in the notation of this module.
 pub fn state_text(device: &Placed) -> String {
     let groups = 0..device.setup().groups;
     let texts: Vec<String> = groups.map(|group| group_text(device, group)).collect();

@@ -1,4 +1,4 @@
-//! Setup of a device that writes by units: sizes, handles, and the rules that it follows.
+//! Setup of a device that writes by units: sizes, handles, scheme, victim rule and scope.
 
 use std::fmt;
 
@@ -12,9 +12,9 @@ use crate::ftl::Reuse;
 words! {
     /// Type of a reclaim unit handle.
     pub enum Isolation {
-        /// Initially isolated. Moved pages of the handle may be mixed with those of other initially isolated handles.
+        /// Initially isolated: moved pages of the handle may be mixed with those of other initially isolated handles.
         Initially = "ii",
-        /// Persistently isolated. Moved pages of the handle are in units of this handle only.
+        /// Persistently isolated: moved pages of the handle are in units that only this handle uses.
         Persistently = "pi",
     }
 }
@@ -22,10 +22,10 @@ words! {
 words! {
     /// Choice of the free unit that is opened next.
     pub enum FreeUnit {
-        /// The unit that was erased longest ago. Units that were never erased are first, in the order of their
-        /// numbers.
+        /// The unit that was erased longest ago. Units that were never erased are opened before all others, in the
+        /// order of their numbers.
         Oldest = "oldest",
-        /// The unit with the fewest erases; of equals, the one with the lowest number.
+        /// The unit with the fewest erases. Of several such units, the one with the lowest number.
         LeastWorn = "least-worn",
     }
 }
@@ -33,7 +33,7 @@ words! {
 /// Description of a device that writes by units.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Number of reclaim groups. A unit is always within one group.
+    /// Number of reclaim groups. All blocks of a unit are within one group.
     pub groups: u32,
     /// Units of a group.
     pub units: u32,
@@ -49,7 +49,7 @@ pub struct Setup {
     pub group_bits: u32,
     /// The placement scheme.
     pub scheme: Chosen,
-    /// Destination of moved pages; `None` for the destination that the scheme declares.
+    /// Destination of moved pages. If `None`, the scheme determines the destination.
     pub survivors: Option<Survivors>,
     /// The victim rule.
     pub victim: Chosen,
@@ -57,8 +57,8 @@ pub struct Setup {
     pub scope: Chosen,
     /// Collection begins when at most this number of units of a group is free.
     pub low: u32,
-    /// Collections may begin early when at most this number of units of a group is free. A number below `low` counts as
-    /// `low`.
+    /// Early watermark: collections may begin early when at most this number of units of a group is free. A number
+    /// below `low` counts as `low`.
     pub early: u32,
     /// Share of a unit's pages that an early collection must gain at least, in percent.
     pub least_gain_percent: f64,
@@ -68,7 +68,7 @@ pub struct Setup {
     pub closes_at_power_cut: bool,
 }
 
-/// Error: the setup is invalid. The message has the wrong word, its value, and how to correct it.
+/// Error: the setup is invalid. The message contains the wrong word and its value, and describes how to correct it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetupError(pub(super) String);
 
@@ -103,7 +103,7 @@ impl Setup {
     }
 
     /// Checks the setup of a device that runs in time. Every load must find room even while units wait for their
-    /// programs (P-3), and the scheme must not need to know the load in advance.
+    /// programs (P-3). The scheme must not need to know the load in advance.
     pub(crate) fn check_timed(&self) -> Result<(), SetupError> {
         let needs = self.parts()?.scheme.needs();
         self.check_needs(&needs)
@@ -118,7 +118,8 @@ impl Setup {
             )));
         }
         let (survivors, isolated) = self.survivors(needs)?;
-        // Each owner may have one unit more that cannot be collected, because it is full but not programmed yet.
+        // Each owner may have an additional unit that cannot be collected yet, because it is full but not fully
+        // programmed.
         self.check_room(needs, survivors, &isolated, 2)
     }
 
@@ -199,7 +200,7 @@ impl Setup {
         Ok(())
     }
 
-    /// Returns the destination of moved pages, and for each class whether it is isolated.
+    /// Returns the destination of moved pages, and for each class whether its moved pages are isolated.
     ///
     /// # Errors
     /// Fails if the destination of moved pages in the setup does not suit the scheme.
@@ -238,8 +239,7 @@ impl Setup {
         Ok((survivors, isolated))
     }
 
-    /// Checks that every load finds room (P-3), if each owner may hold `units_of_owner` units that cannot be
-    /// collected.
+    /// Checks that every load finds room (P-3). Each owner may hold `units_of_owner` units that cannot be collected.
     pub(super) fn check_room(
         &self,
         needs: &Needs,
@@ -253,7 +253,7 @@ impl Setup {
             Survivors::Apart => (own + u32::from(own < host), 1),
             Survivors::Shared => (1, 1),
             Survivors::Same | Survivors::Next => (0, 1),
-            // The survivors of one unit may be moved to all classes.
+            // The scheme may distribute the survivors of one unit over all classes.
             Survivors::Scheme => (0, host.min(self.unit_pages)),
         };
         if self.low < low_min {

@@ -1,20 +1,20 @@
-//! Owners of units, and the counts of each class and owner.
+//! Owners of units, and the counts of each class and owner. An owner is the kind of pages that a unit holds.
 //!
 //! With n classes, there are 2 n + 1 owners:
 //!
-//! - owner c below n has the host pages of class c (printed as `h0` for class 0);
-//! - owner n + c has the moved pages of class c (`g0`), if these are kept apart from other classes;
-//! - owner 2 n has the moved pages of the classes that share units (`s`).
+//! - owner c, with c below n: the host pages of class c (printed as `h0` for class 0);
+//! - owner n + c: the moved pages of class c (`g0`), if these are kept apart from other classes;
+//! - owner 2 n: the moved pages of the classes that share units (`s`).
 
 use super::scheme::Class;
 use crate::ftl::{Owner, Unit, Units};
 
-/// Number of bins for the share of live pages of a unit when it is collected. A bin covers 5 %.
+/// Number of bins for a unit's share of live pages at its collection. A bin covers 5 %.
 pub const LIVE_BINS: usize = 20;
 /// Number of bins for lifespans, in host pages. The bounds of the bins are powers of two.
 pub const LIFESPAN_BINS: usize = 48;
 
-/// Largest count in a saved state. No device programs this number of pages.
+/// Limit on each count in a saved state. No device programs as many pages.
 const COUNT_MAX: u64 = 1 << 48;
 
 /// Counts of an owner.
@@ -28,10 +28,10 @@ pub struct OwnerCounts {
     pub moved_out: u64,
     /// Units erased.
     pub erases: u64,
-    /// Number of units collected, by the share of their pages that were live.
+    /// Number of collected units, by their share of live pages at the collection.
     pub live_at_collection: [u64; LIVE_BINS],
-    /// Number of units erased, by the number of host pages written from the opening of the unit to its erase. Bin i
-    /// begins at 2^i. Bin 0 also contains zero.
+    /// Number of erased units, by lifespan: the number of host pages written between the opening of the unit and its
+    /// erase. Bin i begins at 2^i. Bin 0 also contains zero.
     pub lifespans: [u64; LIFESPAN_BINS],
 }
 
@@ -55,13 +55,12 @@ pub(crate) struct Classes {
     clock: u64,
     /// Counts of each owner.
     pub counts: Vec<OwnerCounts>,
-    /// Number of moved pages, by the class of the page that waited for room, and by the owner of the unit that was
-    /// collected.
+    /// Number of moved pages, by the class of the page that waited for room and by the owner of the collected unit.
     pub caused: Vec<u64>,
     /// Number of units in use, by group and owner.
     in_use: Vec<u32>,
     erases: u64,
-    /// Number of host pages that overwrote a page in a unit of another class.
+    /// Number of host pages whose old copy was in a unit of another class.
     pub crossed: u64,
 }
 
@@ -103,7 +102,7 @@ impl Classes {
         Owner(self.classes * 2)
     }
 
-    /// Whether moved pages of the class are not mixed with those of other classes.
+    /// Whether moved pages of the class are kept apart from those of other classes.
     #[inline]
     pub fn is_isolated(&self, class: Class) -> bool {
         self.isolated[usize::from(class)]
@@ -142,14 +141,14 @@ impl Classes {
         self.clock
     }
 
-    /// Counts a page of the class that the host has written.
+    /// Counts a page of this class that the host has written.
     #[inline(always)]
     pub fn count_host(&mut self, class: Class) {
         self.clock += 1;
         self.counts[usize::from(class)].host_pages += 1;
     }
 
-    /// Returns the number of pages of the class that the host has written.
+    /// Returns the number of pages of this class that the host has written.
     #[inline]
     pub fn host_pages(&self, class: Class) -> u64 {
         self.counts[usize::from(class)].host_pages
@@ -172,7 +171,8 @@ impl Classes {
         counts.live_at_collection[(bin as usize).min(LIVE_BINS - 1)] += 1;
     }
 
-    /// Counts pages that were moved out of a unit of the owner. A page of `class`, if given, was waiting for room.
+    /// Counts pages that were moved out of a unit of the owner. `class` is the class of the page that waited for room,
+    /// if there was one.
     pub fn count_moved_out(&mut self, owner: Owner, class: Option<Class>, pages: u32) {
         self.counts[usize::from(owner.0)].moved_out += u64::from(pages);
         if let Some(class) = class {
@@ -202,8 +202,8 @@ impl Classes {
         self.erases
     }
 
-    /// Returns the number of units of a group that the class holds, including units that only its moved pages use.
-    /// Units that several classes share are not included.
+    /// Returns the number of units of a group that the class holds: units for its host pages, and units only for its
+    /// moved pages. Units that several classes share are not included.
     pub fn in_use(&self, group: u32, class: Class) -> u32 {
         let of = &self.in_use[group as usize * usize::from(self.owners())..];
         of[usize::from(class)] + of[usize::from(self.classes + class)]
@@ -227,8 +227,7 @@ impl Classes {
         words
     }
 
-    /// Sets the counts to those of a saved state. Returns false if these are not valid for the classes of this
-    /// device.
+    /// Restores the counts from a saved state. Returns false if the words do not suit the classes of this device.
     pub fn set_words(&mut self, words: &[u64]) -> bool {
         if words.len() != self.words().len() {
             return false;
@@ -253,7 +252,7 @@ impl Classes {
             .all(|n| n < COUNT_MAX)
     }
 
-    /// Returns the number of live pages in units of the class. Takes a pass over all units.
+    /// Returns the number of live pages in units of the class. Examines all units.
     pub fn live(&self, units: &Units, class: Class) -> u64 {
         let of_owner = |owner| live_of(units, owner);
         of_owner(self.host(class)) + of_owner(self.own(class))
@@ -265,7 +264,7 @@ impl Classes {
     }
 }
 
-/// Returns the number of live pages in units of an owner. Takes a pass over all units.
+/// Returns the number of live pages in units of an owner. Examines all units.
 pub(super) fn live_of(units: &Units, owner: Owner) -> u64 {
     let groups = 0..units.shape.groups;
     let all = groups.flat_map(|group| units.opened(group));

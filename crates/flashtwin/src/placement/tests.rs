@@ -67,7 +67,7 @@ fn random_case(seed: u64) -> (String, Vec<String>) {
     let per_group = (logical / unit_pages).div_ceil(groups);
     let more = rng.below(4);
     let units = per_group + 2 * handles + 1 + low + more;
-    // As long as at most `low + more` units are kept free, every load finds room.
+    // Every load finds room as long as collection keeps at most `low + more` units free.
     let early = low + rng.below(more + 1);
     let least_gain = pick(&mut rng, &["0", "12.5", "40", "75"]);
     let victim = pick(&mut rng, &["greedy", "fifo", "cost-benefit"]);
@@ -109,8 +109,8 @@ fn random_case(seed: u64) -> (String, Vec<String>) {
     (setup, ops)
 }
 
-/// Checks the numbers of moved pages against those of the naive implementation. The numbers are by the class of the
-/// page that waited for room, and by the owner of the collected unit.
+/// Checks the numbers of moved pages against those of the naive implementation, by the class of the page that waited
+/// for room and by the owner of the collected unit.
 fn assert_caused(device: &Placed, twin: &naive::Naive) {
     let report = device.report();
     for (class, row) in report.caused.iter().enumerate() {
@@ -126,8 +126,8 @@ fn assert_caused(device: &Placed, twin: &naive::Naive) {
     }
 }
 
-/// After each operation, random devices must have the same state as the naive implementation, and no invariant may be
-/// violated.
+/// Random devices must have the same state as the naive implementation after each operation, and must keep all
+/// invariants.
 #[test]
 fn random_devices_agree_with_the_naive_twin() {
     let mut collected = 0;
@@ -150,7 +150,7 @@ fn random_devices_agree_with_the_naive_twin() {
     assert!(collected > 500, "{collected}");
 }
 
-/// Every scheme must keep the invariants, lose no page, and reach the same state in two equal runs.
+/// Every scheme must keep the invariants and lose no page. Two equal runs must reach the same state.
 #[test]
 fn schemes_keep_the_invariants() {
     for entry in SCHEMES {
@@ -186,7 +186,7 @@ fn schemes_keep_the_invariants() {
     }
 }
 
-/// Invalid setups are refused. The message has the wrong word, and how to correct it.
+/// Invalid setups are refused. The message contains the wrong word, and describes how to correct it.
 #[test]
 fn impossible_setups_are_refused() {
     let cases = [
@@ -218,7 +218,7 @@ fn impossible_setups_are_refused() {
     }
 }
 
-/// A user's greedy rule and a user's scheme have the same results as the shipped ones.
+/// A greedy rule and a scheme of a user have the same results as the shipped rule and scheme.
 #[test]
 fn a_users_rule_does_what_the_shipped_one_does() {
     #[derive(Clone)]
@@ -282,7 +282,7 @@ fn host_pages(device: &Placed, class: u16) -> u64 {
     of_class.map(|owner| owner.counts.host_pages).sum()
 }
 
-/// Tests the classes by hints, by regions, by the hot pages of the dispatcher, and by a Bloom filter.
+/// Tests the classes that four schemes assign: `hints`, `region`, `asked` (hot pages of the dispatcher) and `bloom`.
 #[test]
 fn schemes_give_the_classes_of_their_rules() {
     let sizes = "units=60 unit_pages=4 logical_pages=100 low=8";
@@ -305,7 +305,7 @@ fn schemes_give_the_classes_of_their_rules() {
     assert_eq!(classes(&bloom, &pages), [1, 0, 1, 0, 1, 1, 0]);
 }
 
-/// Moved pages go to the next generation; those of the last generation stay in it.
+/// Moved pages go to the next generation. Moved pages of the last generation stay in it.
 #[test]
 fn survivors_grow_older_by_a_generation() {
     let sizes = "units=29 unit_pages=4 logical_pages=80 low=4";
@@ -336,8 +336,7 @@ fn survivors_grow_older_by_a_generation() {
     assert!(count(3).1 > 100, "{:?}", count(3));
 }
 
-/// Tests two kinds of classes at the limits of each range: those of moved pages by age, and those of pages by the
-/// time until the next write.
+/// Tests the classes at the limits of each range: by age, and by the time until the next write.
 #[test]
 fn classes_by_age_and_by_remaining_life() {
     let make = |name: &str, set: &[(&str, &str)]| {
@@ -370,7 +369,8 @@ fn classes_by_age_and_by_remaining_life() {
     assert_eq!(ages, [1, 1, 2, 2, 3, 3]);
 
     let mut oracle = make("oracle", &[("classes", "5")]);
-    // Host pages until the next write: below 2 units, below 4, below 8, below 16, more, never.
+    // Number of host pages until the next write. With units of 10 pages, the limits of the classes are 2, 4, 8 and 16
+    // units. The last page is never written again.
     let lives = [0, 19, 20, 39, 40, 79, 80, 159, 160, u64::MAX - 5000];
     let found = lives.map(|life| oracle.moved(&survivor(0, 0, 5000 + life)));
     assert_eq!(found, [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]);
@@ -406,7 +406,7 @@ fn classes_by_age_and_by_remaining_life() {
     assert_eq!(written, [0, 0, 1, 1]);
 }
 
-/// If classes are not handles, an update closes nothing, and the status is empty.
+/// If classes are not handles, an update closes nothing, and the status reports whole units.
 #[test]
 fn commands_of_handles_need_the_scheme_of_handles() {
     let mut device = device("handles=2 units=12 low=2 scheme=generations classes=2");

@@ -1,8 +1,8 @@
 //! Closed forms of write amplification, for many units of many pages.
 //!
-//! `load` is the share of live pages in the units in use. With L live pages and S pages of flash, it is L / S.
+//! `load` is the share of live pages in the units in use: L / S, if L pages are live and the units have S pages.
 
-/// Number of steps of a bisection. It is the number of binary digits of a double.
+/// Number of steps of a bisection, enough for all binary digits of a double.
 const STEPS: usize = 56;
 
 /// Returns the write amplification of first-in-first-out collection under independent uniform writes (Desnoyers, SYSTOR
@@ -26,9 +26,8 @@ pub fn uniform_fifo(load: f64) -> f64 {
 }
 
 /// Returns the write amplification of first-in-first-out collection if every page is written once per pass, in a new
-/// random order for each pass. The result is 1 / y. The number y solves y (1 + g(T) + g(2 T) + ...) = 1, where T = y
-/// / load is a time in passes. The function g(t) is the probability that a page which was written a time t ago has
-/// not been written again.
+/// random order for each pass. The result is 1 / y, where y solves y (1 + g(T) + g(2 T) + ...) = 1 and T = y / load is
+/// a time in passes. g(t) is the probability that a page has not been written again a time t after its last write.
 pub fn permuted_fifo(load: f64) -> f64 {
     if load <= 0.0 {
         return 1.0;
@@ -54,16 +53,17 @@ pub fn permuted_fifo(load: f64) -> f64 {
     1.0 / low
 }
 
-/// Returns the write amplification of greedy collection of units of `pages` pages under independent uniform writes,
-/// in the limit of many units (Desnoyers, SYSTOR 2012; Van Houdt, SIGMETRICS 2013). With fewer pages per unit, units
-/// differ more in their live pages, and the emptiest unit is emptier.
+/// Returns the write amplification of greedy collection under independent uniform writes, for units of `pages` pages,
+/// in the limit of many units (Desnoyers, SYSTOR 2012; Van Houdt, SIGMETRICS 2013). With fewer pages per unit, the
+/// numbers of live pages vary more between units, and the emptiest unit is emptier.
 pub fn uniform_greedy(load: f64, pages: u32) -> f64 {
     if load <= 0.0 {
         return 1.0;
     }
-    // Let units have n pages and victims v live pages. The number of live pages of a unit then falls from n to v + 1.
-    // Each page becomes invalid at the same rate, so the number of units with j live pages is proportional to 1 / j.
-    // The mean share of live pages over all units is the load. This mean falls as v falls.
+    // Let n be the number of pages of a unit, and v the number of live pages of a victim. The number of live pages of a
+    // unit falls from n to v + 1 before the unit can be a victim. Each page becomes invalid at the same rate, so the
+    // number of units with j live pages is proportional to 1 / j. The mean share of live pages over all units is the
+    // load. This mean falls as v falls.
     let n = f64::from(pages);
     let (mut whole, mut weight) = (pages, 0.0);
     while whole > 0 {
@@ -73,8 +73,8 @@ pub fn uniform_greedy(load: f64, pages: u32) -> f64 {
         }
         (whole, weight) = (whole - 1, next);
     }
-    // v lies between `whole` - 1 and `whole`, so the weight of `whole` counts in part. The mean share of live pages is
-    // (n - v) / (n (weight + (whole - v) / whole)).
+    // v lies between `whole` - 1 and `whole`, so the weight of `whole` counts only in part. The mean share of live
+    // pages is (n - v) / (n (weight + (whole - v) / whole)).
     let whole = f64::from(whole);
     let mean_of = |victim: f64| (n - victim) / (n * (weight + (whole - victim) / whole));
     let (mut low, mut high) = ((whole - 1.0).max(0.0), whole);
@@ -88,25 +88,25 @@ pub fn uniform_greedy(load: f64, pages: u32) -> f64 {
     n / (n - low)
 }
 
-/// Returns the write amplification of collecting random units under independent uniform writes. A victim has the mean
-/// share of live pages, so the result is 1 / (1 - load).
+/// Returns the write amplification of collecting random units, under independent uniform writes. On average, a victim
+/// has the same share of live pages as all units, so the result is 1 / (1 - load).
 pub fn uniform_random(load: f64) -> f64 {
     1.0 / (1.0 - load.max(0.0))
 }
 
-/// Returns the write amplification of collecting the emptiest of `choices` random units, under independent uniform
-/// writes (Van Houdt, SIGMETRICS 2013). Units have `pages` pages. With one choice, the result is that of random
-/// units. With many choices, it approaches that of greedy collection.
+/// Returns the write amplification of collecting, among `choices` random units, the one with the fewest live pages,
+/// under independent uniform writes (Van Houdt, SIGMETRICS 2013). Units have `pages` pages. With one choice, the result
+/// is that of random units. With many choices, the result approaches that of greedy collection.
 pub fn uniform_d_choices(load: f64, pages: u32, choices: u32) -> f64 {
     if load <= 0.0 {
         return 1.0;
     }
     let (n, d) = (f64::from(pages), f64::from(choices));
-    // Let units have n pages, and let S_j be the share of units with at least j live pages. All d random units have at
-    // least j live pages with probability S_j^d, and so does the victim. Units fall from j to j - 1 live pages as often
-    // as victims with fewer than j live pages are refilled. Therefore c j (S_j - S_(j+1)) = 1 - S_j^d, where c is the
-    // number of times that a page becomes invalid, per victim. Starting from S_(n+1) = 0, each S_j is a root of this
-    // equation. The mean of the shares of live pages falls as c rises.
+    // Let n be the number of pages of a unit, and S_j the share of units with at least j live pages. With probability
+    // S_j^d, all d random units have at least j live pages, and so does the victim. In equilibrium, units fall from j
+    // to j - 1 live pages as often as victims with fewer than j live pages are refilled. Therefore c j (S_j - S_(j+1))
+    // = 1 - S_j^d, where c is the number of invalidations of a page per victim. Starting from S_(n+1) = 0, each S_j is
+    // a root of this equation. The mean share of live pages falls as c rises.
     let tails = |c: f64| {
         let (mut tail, mut live, mut moved) = (0.0, 0.0, 0.0);
         for j in (1..=pages).rev() {
@@ -129,8 +129,8 @@ pub fn uniform_d_choices(load: f64, pages: u32, choices: u32) -> f64 {
 
 /// Returns the root s of rate (s - above) = 1 - s^d, between `above` and 1.
 fn tail_above(rate: f64, above: f64, d: f64) -> f64 {
-    // The difference of both sides of the equation rises with s and is convex. Newton's method therefore falls from 1
-    // to the root without passing it.
+    // The difference of the two sides of the equation rises with s and is convex. Newton's method, which starts at 1,
+    // therefore falls to the root without passing it.
     let mut s = 1.0_f64;
     for _ in 0..STEPS {
         let power = s.powf(d - 1.0);
@@ -143,13 +143,13 @@ fn tail_above(rate: f64, above: f64, d: f64) -> f64 {
     s.max(above)
 }
 
-/// Returns the write amplification of first-in-first-out collection if classes of pages share units. Each class is
-/// written independently and uniformly; `live` and `units` are as in [`optimal_split`].
+/// Returns the write amplification of first-in-first-out collection if several classes of pages share units. Each class
+/// is written independently and uniformly. `live` and `units` are as in [`optimal_split`].
 ///
 /// First-in-first-out collection passes over the flash in turns. A page that is written once and moved m times is
-/// programmed in 1 + m turns. The time T between two turns, counted in units that the host fills, is equal for all
-/// classes. A class with a share f of the writes and l units of live pages is programmed 1 / (1 - exp(-f T / l))
-/// times per write. T follows from the condition that the programs of a turn fill the flash.
+/// programmed in 1 + m turns. The time T of a turn, counted in units that the host fills, is the same for all classes.
+/// A class with a share f of the writes and live pages of l units is programmed 1 / (1 - exp(-f T / l)) times per
+/// write. T follows from the condition that the programs of a turn fill the flash.
 pub fn mixed_fifo(live: &[f64], writes: &[f64], units: f64) -> Option<f64> {
     if live.iter().sum::<f64>() >= units || !live.iter().zip(writes).any(|(l, f)| l * f > 0.0) {
         return None;
@@ -172,7 +172,7 @@ pub fn mixed_fifo(live: &[f64], writes: &[f64], units: f64) -> Option<f64> {
     Some(units / high)
 }
 
-/// A stream of writes whose units no other stream uses.
+/// A stream of writes with units that no other stream uses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StreamShare {
     /// Amount of live pages, in units.
@@ -183,16 +183,16 @@ pub struct StreamShare {
     pub units: f64,
 }
 
-/// Returns the write amplification of streams that do not share units, if each stream is written uniformly. This is
-/// the sum of f_i W(L_i / S_i): stream i has a share f_i of the writes, L_i units of live pages and S_i units, and W
-/// is [`uniform_fifo`].
+/// Returns the write amplification of streams that do not share units, if each stream is written uniformly. The result
+/// is the sum of f_i W(L_i / S_i), where W is [`uniform_fifo`]. Stream i has a share f_i of the writes, live pages that
+/// would fill L_i units, and S_i units.
 pub fn separate(streams: &[StreamShare]) -> f64 {
     let of = |s: &StreamShare| s.writes * uniform_fifo(s.live / s.units);
     streams.iter().map(of).sum()
 }
 
-/// Returns the numbers of units of the streams with which [`separate`] is smallest. `None` if the flash cannot hold
-/// the live pages. A stream that writes nothing gets only the units that its live pages fill.
+/// Returns the number of units of each stream for which [`separate`] is smallest. `None` if the flash cannot hold the
+/// live pages. A stream that writes nothing gets only the units that its live pages fill.
 pub fn optimal_split(live: &[f64], writes: &[f64], units: f64) -> Option<Vec<f64>> {
     let spare = units - live.iter().sum::<f64>();
     let writers = live
@@ -202,8 +202,8 @@ pub fn optimal_split(live: &[f64], writes: &[f64], units: f64) -> Option<Vec<f64
     if spare <= 0.0 || writers.count() == 0 {
         return None;
     }
-    // Number of units of each stream at which one more unit would reduce the moves by `price`. The number falls as the
-    // price rises.
+    // For each stream, the number of units at which one more unit would reduce the moves by `price`. The number falls
+    // as the price rises.
     let at_price = |price: f64| -> Vec<f64> {
         let of = |(&l, &f): (&f64, &f64)| match l > 0.0 && f > 0.0 {
             true => units_at_price(l, f, price),
@@ -220,7 +220,7 @@ pub fn optimal_split(live: &[f64], writes: &[f64], units: f64) -> Option<Vec<f64
         }
     }
     let mut split = at_price(high);
-    // The units that rounding leaves are distributed in proportion to the spare units of the streams.
+    // Rounding leaves some units over. They are distributed in proportion to the spare units of the streams.
     let rest = units - split.iter().sum::<f64>();
     let spare: f64 = split.iter().zip(live).map(|(s, l)| s - l).sum();
     if spare > 0.0 {
@@ -231,10 +231,10 @@ pub fn optimal_split(live: &[f64], writes: &[f64], units: f64) -> Option<Vec<f64
     Some(split)
 }
 
-/// Returns the number of units of a stream at which one more unit reduces the moves by `price`.
+/// Returns the number of units of a stream at which one more unit would reduce the moves by `price`.
 fn units_at_price(live: f64, writes: f64, price: f64) -> f64 {
-    // Let y be the share of a victim's pages that are invalid. The write amplification W is 1 / y, and the number of
-    // units S is live * -ln(1 - y) / y. One more unit saves writes * -dW/dS = writes * (1 / y^2) / (dS/dy).
+    // Let y be the share of invalid pages in a victim. Then the write amplification W is 1 / y, and the number of units
+    // S is live * -ln(1 - y) / y. One more unit saves writes * -dW/dS = writes * (1 / y^2) / (dS/dy).
     let saving = |y: f64| {
         let log = -(1.0 - y).ln();
         let slope = live * ((1.0 / (1.0 - y)) / y - log / (y * y));
@@ -260,8 +260,8 @@ mod tests {
         (a / b - 1.0).abs() <= share
     }
 
-    /// Returns the write amplification of two streams. One of them has a share `hot` of the writes, and 1 - `hot` of
-    /// the pages.
+    /// Returns the write amplification of two streams. One stream has a share `hot` of the writes, and 1 - `hot` of the
+    /// pages.
     fn skewed(load: f64, hot: f64) -> f64 {
         let live = [load * (1.0 - hot), load * hot];
         let writes = [hot, 1.0 - hot];
@@ -310,8 +310,7 @@ mod tests {
 
     #[test]
     fn uniform_forms_agree_with_each_other() {
-        // The split 50/50 is equal to uniform writes. Greedy collection of very large units is equal to first in,
-        // first out.
+        // A split of 50/50 equals uniform writes. Greedy collection of very large units equals first in, first out.
         for load in [0.5, 0.7, 0.8, 0.875, 0.9, 0.95] {
             assert!(close(skewed(load, 0.5), uniform_fifo(load), 1e-6));
             assert!(close(
@@ -324,8 +323,8 @@ mod tests {
         assert!(close(uniform_fifo(0.8), 2.69, 0.01));
     }
 
-    /// Compares with the table of docs/theory.md. The table was computed with an independent mean-field model by
-    /// Euler's method, with blocks of 64 pages.
+    /// Compares the closed form with the table in docs/theory.md. The table was computed with an independent mean-field
+    /// model, by Euler's method, for blocks of 64 pages.
     #[test]
     fn d_choices_are_those_of_the_mean_field() {
         let rows = [
@@ -354,7 +353,7 @@ mod tests {
             assert!(close(one, uniform_fifo(load), 1e-9));
             let skew = mixed_fifo(&[load * 0.2, load * 0.8], &[0.8, 0.2], 1.0).unwrap();
             assert!(skew > skewed(load, 0.8), "{skew}");
-            // Cold pages occupy room, and are moved in each turn.
+            // Cold pages occupy room, and are moved in each turn of the collection over the flash.
             let cold = mixed_fifo(&[load, 0.05], &[1.0, 0.0], 1.0).unwrap();
             assert!(cold > uniform_fifo(load));
         }

@@ -1,5 +1,5 @@
-//! The functions that a back end with time uses. Tables and rules are the same as without time, but each step of a
-//! collection is executed separately.
+//! Functions for a back end with time. Tables and rules are the same as without time, but each step of a collection is
+//! executed separately.
 
 use super::device::{Placed, Untimed};
 use super::ids::Resolved;
@@ -18,8 +18,8 @@ impl Placed {
         self.units.mapped()
     }
 
-    /// Returns the number of pages that have not been assigned to a write since their last erase. Pages of units that
-    /// were closed early are included.
+    /// Returns the number of pages that have not been assigned to a write since the last erase of their unit. Unwritten
+    /// pages of units that were closed early are included.
     pub(crate) fn free_pages(&self) -> u64 {
         let units = 0..self.units.shape.groups * self.units.shape.units;
         units.map(|unit| u64::from(self.unwritten(unit))).sum()
@@ -63,19 +63,19 @@ impl Placed {
         self.free(group) <= self.low
     }
 
-    /// Returns the number of free pages in the open unit of a group's first class.
+    /// Returns the number of free pages in the open unit of class 0 in a group.
     pub(crate) fn open_pages(&self, group: u32) -> u32 {
         self.units.left(group, self.classes.host(0))
     }
 
-    /// Whether the class has an open unit in the group. If not, tries to open one.
+    /// Returns whether the class has an open unit in the group. If there is none, tries to open one first.
     #[inline]
     pub(crate) fn opens(&mut self, group: u32, class: Class) -> bool {
         let owner = self.classes.host(class);
         self.units.frontier(group, owner).is_some() || self.open(group, class)
     }
 
-    /// Returns the other groups, those with more free units first.
+    /// Returns all groups except `wanted`. Groups with more free units are first.
     pub(crate) fn others_by_room(&self, wanted: u32) -> Vec<u32> {
         let groups = 0..self.setup().groups;
         let mut others: Vec<u32> = groups.filter(|&group| group != wanted).collect();
@@ -83,7 +83,7 @@ impl Placed {
         others
     }
 
-    /// Counts a page that is written to another group than that of its id.
+    /// Counts a page that is written to another group than its id selects.
     pub(crate) fn count_redirected(&mut self) {
         self.redirected += 1;
     }
@@ -101,7 +101,8 @@ impl Placed {
 
     // ---- programs ----
 
-    /// Counts a page that has a place in a unit, but is not programmed yet. A unit with such pages is not collected.
+    /// Counts a page that has a place in a unit, but is not programmed yet. While a unit has such pages, it is not
+    /// collected.
     #[inline]
     pub(crate) fn await_program(&mut self, ppn: Ppn) {
         self.units.await_program(ppn);
@@ -114,7 +115,7 @@ impl Placed {
         self.units.programmed(unit, pages)
     }
 
-    /// Whether a group has pages that are not programmed yet.
+    /// Whether a group has pages that have a place, but are not programmed yet.
     pub(crate) fn is_awaited(&self, group: u32) -> bool {
         let mut opened = self.units.opened(group).iter();
         opened.any(|&unit| self.units.unit(unit).awaited > 0)
@@ -127,28 +128,27 @@ impl Placed {
         self.units.is_live(unit, page)
     }
 
-    /// Returns the logical page at page `page` of a unit, if the page is live.
+    /// Returns the logical page that is stored at page `page` of a unit, if it is live.
     #[inline]
     pub(crate) fn lpn_at(&self, unit: u32, page: u32) -> Lpn {
         self.units.lpn_at(unit, page)
     }
 
-    /// Returns the flash page of page `page` of a unit.
+    /// Returns the physical page number of page `page` of a unit.
     #[inline]
     pub(crate) fn place_of(&self, unit: u32, page: u32) -> Ppn {
         Ppn(unit * self.units.shape.pages + page)
     }
 
-    /// Whether a page of a unit was assigned to a write, or can no longer be assigned because the unit was closed
-    /// early.
+    /// Whether page `page` of a unit was assigned to a write, or can no longer be assigned because the unit is closed.
     #[inline]
     pub(crate) fn is_given(&self, unit: u32, page: u32) -> bool {
         let unit = self.units.unit(unit);
         !unit.bound || unit.given > page
     }
 
-    /// Returns the number of pages of a unit that were never assigned to a write. There are such pages if the unit
-    /// was closed early.
+    /// Returns the number of pages of a unit that have not been assigned to a write. A closed unit has such pages only
+    /// if it was closed early.
     pub(crate) fn unwritten(&self, unit: u32) -> u32 {
         self.units.shape.pages - self.units.unit(unit).given
     }

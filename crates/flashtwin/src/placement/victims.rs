@@ -1,4 +1,4 @@
-//! Selects the next unit to collect. A rule chooses among the closed units of the scope.
+//! Selection of the next unit to collect. A victim rule chooses among the closed units of the scope.
 
 use super::scheme::{Class, Survivors};
 use super::scopes::{AnyScope, Asked};
@@ -7,13 +7,13 @@ use crate::component::Chosen;
 use crate::ftl::{Owner, Unit};
 use crate::gc::{Candidate, Pool, Tie, Victims};
 
-/// The units, and the settings on which the choice depends.
+/// The units among which a rule chooses, and the settings that limit the choice.
 pub(super) struct Choice<'a> {
     pub asked: &'a Asked<'a>,
     pub scope: &'a AnyScope,
     pub survivors: Survivors,
-    /// Maximum difference between the live pages of a victim within the scope and the fewest live pages of any closed
-    /// unit. `None` means no limit.
+    /// Limit on the live pages of a victim within the scope: it may have at most this number of live pages more than
+    /// the closed unit with the fewest. `None` means no limit.
     pub tolerance: Option<u32>,
     pub low: u32,
 }
@@ -22,7 +22,7 @@ pub(super) struct Choice<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub unit: Option<u32>,
-    /// Whether the victim is outside the scope, because no unit of the scope gains space.
+    /// Whether the victim was chosen outside the scope, because no unit of the scope gains space.
     pub fell_back: bool,
 }
 
@@ -50,7 +50,8 @@ impl std::fmt::Debug for User {
 
 /// A victim rule of a user.
 pub trait UserVictim: Send + Sync {
-    /// Returns the unit to collect, as its index in [`VictimPool::units`]. `None` if no unit is to be collected now.
+    /// Returns the unit to collect, as an index into [`VictimPool::units`]. Returns `None` if no unit is to be
+    /// collected now.
     fn choose(&mut self, pool: &VictimPool) -> Option<u32>;
 
     /// Returns the name in results.
@@ -69,7 +70,7 @@ pub struct VictimUnit {
     pub number: u32,
     /// Number of live pages.
     pub valid: u32,
-    /// Number of pages that were written. The other pages of the unit are unwritten.
+    /// Number of pages that were written since the last erase. The other pages of the unit are unwritten.
     pub written: u32,
     /// Number of units of the group that were opened after this one.
     pub age: u32,
@@ -85,8 +86,8 @@ pub struct VictimUnit {
     pub last_death: u64,
 }
 
-/// The units that a user's rule may choose, and the class that needs room. The units are the closed units of a group
-/// whose live pages fit into other units, in the order of their opening.
+/// The units that a user's rule may choose, and the class of the page that needs room. The units are closed units of
+/// one group, in the order in which they were opened. Units whose live pages fit into no other units are left out.
 #[derive(Clone, Debug)]
 pub struct VictimPool {
     /// The units.
@@ -116,7 +117,7 @@ impl AnyVictim {
         AnyVictim::User(User(victim))
     }
 
-    /// Returns the name of the user's rule; `None` if the rule is that of the setup.
+    /// Returns the name of a user's rule; `None` for a shipped rule, which the setup chooses.
     pub fn name_of_own(&self) -> Option<&str> {
         match self {
             AnyVictim::Rule(_) => None,
@@ -124,8 +125,8 @@ impl AnyVictim {
         }
     }
 
-    /// Chooses a unit. Finds none if no closed unit gains space, if the live pages of each such unit fit nowhere else,
-    /// or if a user's rule chooses none.
+    /// Chooses a unit. Finds none in three cases: no closed unit gains space, there is no room for the live pages of
+    /// any such unit, or a user's rule chooses none.
     pub fn choose(&mut self, choice: &Choice) -> Found {
         let all = Closed::new(choice, false);
         let Some(least) = all.least_live() else {
@@ -169,8 +170,8 @@ impl AnyVictim {
     }
 }
 
-/// Returns the owner to which the live pages of another owner's units are moved, if the scheme does not place moved
-/// pages itself.
+/// Returns the owner that receives the live pages of units of the owner `from`, for schemes that do not choose the
+/// class of each moved page.
 pub(super) fn destination(classes: &Classes, survivors: Survivors, from: Owner) -> Owner {
     let Some(class) = classes.class_of(from) else {
         return from;
@@ -183,14 +184,14 @@ pub(super) fn destination(classes: &Classes, survivors: Survivors, from: Owner) 
     }
 }
 
-/// The closed units of a group whose live pages fit into other units, in the order of their opening. With `scoped`,
-/// only the units within the scope.
+/// The closed units of a group, in the order in which they were opened. Units whose live pages fit into no other units
+/// are left out. With `scoped`, units outside the scope are left out, too.
 struct Closed<'a> {
     choice: &'a Choice<'a>,
     scoped: bool,
     opened: &'a [u32],
     free_pages: u64,
-    /// Whether the live pages of one unit may be moved to so many classes that each class needs a new unit.
+    /// Whether the live pages of one unit may be distributed over several classes, so that each class needs a new unit.
     scatters: bool,
 }
 
@@ -248,15 +249,15 @@ impl<'a> Closed<'a> {
         if self.scatters {
             return self.fits_scattered(unit);
         }
-        // A single free unit has room for all live pages of the unit.
+        // If any unit is free, it has room for all live pages of the unit.
         u64::from(unit.live) <= self.free_pages || {
             let to = destination(classes, self.choice.survivors, unit.owner);
             u64::from(unit.live) <= self.free_pages + u64::from(units.left(*group, to))
         }
     }
 
-    /// Whether the live pages of a unit find room whatever classes the scheme assigns to them. In the worst case, they
-    /// fill as many open units as possible, and each class then needs a new unit.
+    /// Whether there is room for the live pages of a unit, whatever classes the scheme assigns to them. In the worst
+    /// case, the pages fill as many open units as possible, and each of their classes needs a new unit.
     fn fits_scattered(&self, unit: &Unit) -> bool {
         let Asked {
             units,
@@ -284,7 +285,7 @@ impl<'a> Closed<'a> {
         needed <= free
     }
 
-    /// Returns the fewest live pages of a candidate; `None` if no candidate has an invalid page.
+    /// Returns the fewest live pages of any candidate; `None` if no candidate has an invalid page.
     fn least_live(&self) -> Option<u32> {
         let least = self.candidates().map(|c| c.of.live).min()?;
         (least < self.data_pages()).then_some(least)

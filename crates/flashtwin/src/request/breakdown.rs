@@ -4,10 +4,12 @@ use std::ops::Range;
 
 use crate::units::Time;
 
-/// Defines [`Breakdown`] from the only list of its parts. The list has a description and a name for each part.
+/// Defines the type [`Breakdown`] and its constants from a list of its parts. The list has a description and a name for
+/// each part.
 macro_rules! parts {
     ($($(#[doc = $text:literal])+ $name:ident,)+) => {
-        /// Parts of a response time. For every request, they sum to exactly the response time.
+        /// Latency breakdown of a request: the parts of its response time. For every request, the parts sum to exactly
+        /// the response time.
         ///
         /// The parts of a request for several pages are those of the page that finished last, because the host waited
         /// for that page.
@@ -43,7 +45,7 @@ macro_rules! parts {
         }
 
         impl Breakdown {
-            /// Adds the parts of another breakdown, such as those of an earlier or later period.
+            /// Adds each part of another breakdown, for example that of another step of the same request.
             #[inline(always)]
             pub(crate) fn add(&mut self, other: &Breakdown) {
                 $(self.$name += other.$name;)+
@@ -92,8 +94,8 @@ impl Breakdown {
         waiting + self.slot_transfer + self.slot_array
     }
 
-    /// Returns the time of waiting for garbage collection. This is the wait of the request's own operation, and that
-    /// of the operation that freed its buffer slot.
+    /// Returns the time of waiting for garbage collection: that of the request's own flash operation, plus that of the
+    /// operation that freed its buffer slot.
     #[inline]
     pub fn gc(&self) -> Time {
         self.queue_gc + self.slot_queue_gc

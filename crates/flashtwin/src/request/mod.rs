@@ -23,15 +23,15 @@ pub enum Op {
     Flush = 3,
 }
 
-/// One request of a host. An address is a number of bytes from the start of the device. The default is a read of no
+/// One request of a host. Its address is counted in bytes from the start of the device. The default is a read of no
 /// bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Request {
-    /// Time of arrival at the device. In a closed loop, the driver sets it.
+    /// Time of arrival at the device. If arrivals depend on completions (closed loop), the driver sets it.
     pub arrival: Time,
     /// First byte.
     pub offset: u64,
-    /// Length in bytes. Only a flush has length 0.
+    /// Length in bytes. A flush has length 0.
     pub bytes: u64,
     /// Operation.
     pub op: Op,
@@ -41,7 +41,7 @@ pub struct Request {
     pub placement: PlacementId,
 }
 
-/// Queues copy requests, so a request must stay small. The placement id is in bytes that would otherwise be padding.
+/// A request must stay small, because queues copy it. The placement id uses bytes that would otherwise be padding.
 const _: () = assert!(size_of::<Request>() == 32);
 
 /// Status of a completed request.

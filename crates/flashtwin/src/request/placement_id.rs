@@ -1,7 +1,7 @@
-//! Placement ids, by which a host marks writes that belong together.
+//! Placement ids, with which a host marks writes that belong together.
 
-/// Placement id of a write, or the mark for a write without an id. The device decides what an id stands for: a
-/// handle, a stream, or a lifetime.
+/// Placement id of a write, or the mark for a write without an id. Depending on the device, an id is a placement
+/// handle, a stream, or an expected lifetime.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct PlacementId(u16);
@@ -13,7 +13,7 @@ impl PlacementId {
     /// The largest id.
     pub const MAX: u16 = u16::MAX - 1;
 
-    /// Returns the placement id with this number; `None` for 0xFFFF, which is the mark for no id.
+    /// Returns the placement id with this number. `None` for 0xFFFF, which marks writes without an id.
     pub const fn new(id: u16) -> Option<PlacementId> {
         if id > PlacementId::MAX {
             return None;

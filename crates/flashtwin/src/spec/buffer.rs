@@ -7,27 +7,27 @@ use crate::buffer::ChosenPolicy;
 use crate::component::{words, Kind, Parameter, Settings, Value};
 use crate::units::{saturating_u32, Time};
 
-/// Largest size of a buffer. A device with 2^32 pages cannot use a larger one.
+/// Largest size of a buffer in bytes. A device with 2^32 pages cannot use a larger one.
 const SIZE: u64 = 1 << 52;
 const BACKGROUND: Only = &[(Buffer::evict.name(), &[EvictMode::Background.name()])];
 
 words! {
-    /// Time at which an access that needs a slot proceeds (D-2).
+    /// Time at which an access that needs a slot may proceed (D-2).
     pub enum EvictMode {
-        /// The access proceeds when its victim has been programmed.
+        /// The access proceeds when the program of its victim has completed.
         Blocking = "blocking",
-        /// The access proceeds immediately, provided that at most `background_depth` write-backs are in flight.
+        /// The access proceeds immediately if at most `background_depth` write-backs are in flight.
         Background = "background",
     }
 }
 
 words! {
-    /// Treatment of requests that do not cover whole pages (D-1).
+    /// Handling of requests that do not cover whole pages (D-1).
     pub enum Partial {
         /// Every request is extended to page boundaries.
         Round = "round",
-        /// With a buffer, each page has a bitmap of its valid sectors. Without a buffer, only the requested sectors
-        /// are transferred. The other sectors are read from flash when they are needed.
+        /// With a buffer, each page has a bitmap of its valid sectors, and other sectors are read from flash when they
+        /// are needed. Without a buffer, only the requested sectors are transferred.
         Sectors = "sectors",
     }
 }
@@ -68,8 +68,8 @@ section! {
         power_loss_protection: bool = "buffer.power_loss_protection", Kind::Bool, Some("false"), &[],
             "The buffer survives a power loss: a flush or FUA write completes once its data is in the buffer. Always the case with `cbm`, whose write buffer is non-volatile.", "ours";
     } and {
-        /// Whether the memory is non-volatile. This depends on the policy in the device file. A policy that replaces
-        /// it at run time uses the same memory.
+        /// Whether the memory is non-volatile. The policy in the device file determines this. If another policy
+        /// replaces it at run time, the memory stays the same.
         non_volatile: bool = policy.entry().non_volatile;
     }
 }
@@ -93,8 +93,8 @@ fn capacity(spec: &DeviceSpec) -> Option<Value> {
     Some(Value::Number(bytes))
 }
 
-/// Returns the size of the read cache to write to a device file. Returns `None` if the file can omit the key: the
-/// device has no read cache, and a device with this policy has none by default.
+/// Returns the size of the read cache, to be written to a device file. Returns `None` if the file can omit the key.
+/// This is the case if the device has no read cache, and its policy has none by default.
 fn read_cache(spec: &DeviceSpec) -> Option<Value> {
     let buffer = spec.buffer.as_ref()?;
     let key = Buffer::read_cache_pages.short_name();
@@ -104,8 +104,8 @@ fn read_cache(spec: &DeviceSpec) -> Option<Value> {
     is_written.then(|| Value::Number(pages.into()))
 }
 
-/// Returns a number of pages. It is the value itself, or a share of the capacity. A share is rounded down, but to one
-/// page at least unless it is zero.
+/// Converts a parameter to a number of pages. The parameter is a number of pages, or a share of the capacity. A share
+/// is rounded down, but a share above zero is at least one page.
 fn share(value: &Value, capacity_pages: u32) -> u32 {
     match value {
         Value::Number(pages) => saturating_u32(*pages),

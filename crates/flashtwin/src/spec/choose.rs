@@ -1,4 +1,4 @@
-//! A component that is chosen outside a device file: its name, and values of some of its parameters as text.
+//! Chooses a component outside a device file, from its name and from the values of some parameters as text.
 
 use super::convert::{convert, wrong_value};
 use super::section::default_value;
@@ -6,11 +6,11 @@ use super::suggest::nearest;
 use super::tree::Node;
 use crate::component::{Chosen, Component, Kind, Settings};
 
-/// Returns the component called `name`. Its parameters have the values in `set`; parameters that are not there have
+/// Returns the component called `name`. Its parameters have the values in `set`. Parameters that are not in `set` have
 /// their defaults.
 ///
 /// # Errors
-/// The error has the wrong word, and the permitted words. `what` is the kind of component.
+/// The error contains the wrong word and the permitted words. It calls the component a `what`.
 pub(crate) fn choose(
     what: &str,
     among: &[Component],

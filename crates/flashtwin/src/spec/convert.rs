@@ -1,4 +1,4 @@
-//! Converts TOML values to values of a key's kind, in base units, and back.
+//! Converts TOML values to values of keys, in base units, and back.
 
 use std::ops::RangeInclusive;
 
@@ -14,7 +14,7 @@ const FIGURE_MAX: u32 = 1_000_000_000;
 /// Largest number of page types. A cell has at most four bits.
 const PAGE_TYPES_MAX: usize = 4;
 
-/// Returns the error message for a value that the key cannot have.
+/// Returns the error message for a value that is not permitted for the key.
 pub(super) fn wrong_value(kind: Kind, node: &Node) -> String {
     let mut message = format!("found {}; must be {kind}", node.show());
     if let Node::Str(word) = node {
@@ -32,7 +32,7 @@ pub(super) fn wrong_value(kind: Kind, node: &Node) -> String {
     message
 }
 
-/// Returns the TOML text of a value, which [`convert`] reads back.
+/// Returns the TOML text of a value. [`convert`] returns the same value for this text.
 pub(super) fn text(kind: Kind, value: &Value) -> String {
     match (kind, value) {
         (_, Value::Text(word)) => quote(word),
@@ -41,7 +41,7 @@ pub(super) fn text(kind: Kind, value: &Value) -> String {
         (Kind::Nanos(_), Value::Number(ps)) => show(*ps, PS_PER_NS),
         (Kind::Size(_), Value::Number(bytes)) => quote(&size(*bytes)),
         (_, Value::Number(n)) => n.to_string(),
-        // A float is formatted as the shortest text that reads back to the same number. A whole number has no point.
+        // A float is formatted as the shortest text from which the same number is read. A whole number has no point.
         (_, Value::Float(x)) => x.to_string(),
         (_, Value::Numbers(times)) => match times[..] {
             [one] => show(one, PS_PER_US),
@@ -58,7 +58,7 @@ pub(super) fn quote(text: &str) -> String {
     toml::Value::String(text.into()).to_string()
 }
 
-/// Returns the value of a key in base units. `None` if the key cannot have this value.
+/// Returns the value of a key in base units. `None` if this value is not permitted for the key.
 pub(super) fn convert(kind: Kind, node: &Node) -> Option<Value> {
     let number = |n: Option<u64>, min: u64, max: u64| {
         n.filter(|n| (min..=max).contains(n)).map(Value::Number)
@@ -136,7 +136,7 @@ fn time(node: &Node, ps_per_unit: u64) -> Option<u64> {
     }
 }
 
-/// Returns the number of bytes of a size such as `"32 MiB"`, `"4KiB"` or `"1GB"`.
+/// Returns the size in bytes that a text such as `"32 MiB"`, `"4KiB"` or `"1GB"` states.
 pub(super) fn parse_size(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits_len = text.bytes().take_while(u8::is_ascii_digit).count();

@@ -1,7 +1,7 @@
 //! Exact decimal arithmetic on the numbers of a device file.
 //!
-//! A float stands for the shortest decimal that reads back to it. This decimal is the text in the file. It is scaled
-//! with integers, so `0.0002384` ms is exactly 238 400 ps, and 29 % of 100 blocks are 29 blocks.
+//! A float represents the shortest decimal number from which the same float is read; this is the number in the file. It
+//! is scaled with integer arithmetic, so `0.0002384` ms is exactly 238 400 ps, and 29 % of 100 blocks are 29 blocks.
 
 /// How a fraction is rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,8 +10,8 @@ pub(super) enum Rounding {
     Down,
 }
 
-/// Returns `x * times / divide` as an integer. `divide` is a power of ten up to 1000. `None` if `x` is negative or
-/// not finite, or if the result does not fit.
+/// Returns `x * times / divide` as an integer. `divide` must be a power of ten, at most 1000. Returns `None` if `x` is
+/// negative or not finite, or if the result does not fit.
 pub(super) fn scale(x: f64, times: u64, divide: u64, rounding: Rounding) -> Option<u64> {
     if !x.is_finite() || x < 0.0 {
         return None;
@@ -33,7 +33,7 @@ pub(super) fn scale(x: f64, times: u64, divide: u64, rounding: Rounding) -> Opti
         let power = 10u128.checked_pow(shift.unsigned_abs())?;
         numerator = numerator.checked_mul(power)?;
     } else {
-        // If the divisor does not fit, it is above 10^38, and the quotient is below one half.
+        // If the divisor does not fit, it is above 10^38. The quotient is then below one half.
         match 10u128
             .checked_pow(shift.unsigned_abs())
             .and_then(|p| denominator.checked_mul(p))
@@ -53,8 +53,8 @@ pub(super) fn percent_of(count: u64, percent: f64) -> u64 {
     scale(percent, count, 100, Rounding::Down).unwrap_or(0)
 }
 
-/// Returns `units / per_unit` as the shortest decimal, without a point if it is a whole number. `per_unit` is a power
-/// of ten.
+/// Returns `units / per_unit` as the shortest decimal number, without a point if the quotient is a whole number.
+/// `per_unit` must be a power of ten.
 pub(super) fn show(units: u64, per_unit: u64) -> String {
     let (whole, rest) = (units / per_unit, units % per_unit);
     if rest == 0 {

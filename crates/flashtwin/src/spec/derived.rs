@@ -11,7 +11,7 @@ use crate::units::{narrow, saturating_u32, Time};
 pub const SECTOR_BYTES: u32 = 512;
 
 impl Setup {
-    /// Returns the setup of a device's buffer. If the device has no buffer, the setup has no pages.
+    /// Returns the setup of a device's buffer. If the device has no buffer, the setup has a capacity of 0 pages.
     pub fn of(spec: &DeviceSpec) -> Setup {
         let g = &spec.geometry;
         let buffer = spec.buffer.as_ref();
@@ -31,13 +31,13 @@ impl Setup {
 }
 
 impl DeviceSpec {
-    /// Returns the number of blocks of a plane that are hidden from the host.
+    /// Returns the number of blocks of a plane that belong to the reserve.
     pub fn reserved_blocks_per_plane(&self) -> u32 {
         let g = &self.geometry;
         saturating_u32(percent_of(g.blocks_per_plane.into(), g.reserve_percent))
     }
 
-    /// Returns the number of blocks of a plane that the host's pages fill.
+    /// Returns the number of blocks of a plane that exported pages fill.
     pub fn usable_blocks_per_plane(&self) -> u32 {
         self.geometry.blocks_per_plane - self.reserved_blocks_per_plane()
     }
@@ -83,13 +83,13 @@ impl DeviceSpec {
         u64::from(self.exported_pages()) * u64::from(self.geometry.page_bytes)
     }
 
-    /// Returns the number of bytes of the two page tables (logical to physical, and back). An entry takes 4 bytes.
-    /// These tables are most of the memory that a large device needs.
+    /// Returns the size in bytes of the two page tables (logical to physical, and back). An entry takes 4 bytes. These
+    /// tables are most of the memory that a large device needs.
     pub fn tables_bytes(&self) -> u64 {
         4 * (u64::from(self.exported_pages()) + u64::from(self.physical_pages()))
     }
 
-    /// Returns the setup of each chip's translation layer; `None` with the page map.
+    /// Returns the setup of each chip's translation layer; `None` if the device has a page map.
     pub fn chip_setup(&self) -> Option<chip::Setup> {
         match &self.ftl.kind {
             Mapping::Page => None,
@@ -102,8 +102,8 @@ impl DeviceSpec {
         }
     }
 
-    /// Returns how requests for parts of pages are handled. The buffer determines this, or the FTL if there is no
-    /// buffer (D-97).
+    /// Returns the handling of requests for parts of pages. The setting of the buffer determines it. If there is no
+    /// buffer, the setting of the FTL does (D-97).
     pub fn partial(&self) -> Partial {
         match (&self.buffer, self.ftl.partial, &self.nand) {
             (Some(buffer), ..) => buffer.partial,
@@ -118,8 +118,8 @@ impl DeviceSpec {
         self.geometry.page_bytes / SECTOR_BYTES
     }
 
-    /// Returns the low watermark of a plane: a plane collects if at most this number of its blocks is free. Valid
-    /// with copy-back, where a pool is a plane.
+    /// Returns the low watermark of a plane: a plane collects if at most this number of its blocks is free. Used with
+    /// copy-back, where a pool is a plane.
     pub fn low_blocks_plane(&self) -> u32 {
         saturating_u32(percent_of(
             self.geometry.blocks_per_plane.into(),
@@ -127,8 +127,8 @@ impl DeviceSpec {
         ))
     }
 
-    /// Returns the low watermark of a chip: a chip collects if at most this number of its blocks is free. Valid
-    /// without copy-back, where a pool is a chip.
+    /// Returns the low watermark of a chip: a chip collects if at most this number of its blocks is free. Used without
+    /// copy-back, where a pool is a chip.
     pub fn low_blocks_chip(&self) -> u32 {
         saturating_u32(percent_of(
             self.blocks_per_chip().into(),
@@ -136,13 +136,13 @@ impl DeviceSpec {
         ))
     }
 
-    /// Returns the GC watermark of a chip in blocks, for times at which no host operation waits.
+    /// Returns the early GC watermark of a chip in blocks. It applies while no host operation waits.
     pub fn idle_blocks_chip(&self) -> u32 {
         let percent = self.gc.idle_percent.unwrap_or(self.gc.low_percent);
         saturating_u32(percent_of(self.blocks_per_chip().into(), percent))
     }
 
-    /// Whether GC moves pages inside the chip. If so, a pool is a plane, otherwise a chip.
+    /// Whether GC moves pages inside the chip (copy-back), without a transfer over the channel.
     pub fn copy_back(&self) -> bool {
         match &self.nand {
             Nand::Msr(msr) => msr.copy_back,
@@ -150,8 +150,8 @@ impl DeviceSpec {
         }
     }
 
-    /// Returns the number of blocks that a pool has open at the same time. It is two if pages are separated (by
-    /// `ftl.separation`, by CDA-GC's dispatcher, or by an SLC write cache), otherwise one.
+    /// Returns the number of blocks that a pool has open at the same time. Two blocks are open if pages are separated
+    /// by `ftl.separation`, by the buffer policy, or by an SLC write cache. Otherwise, one block is open.
     pub fn write_streams(&self) -> u32 {
         let one = self.ftl.separation == Separation::None
             && !self.policy_separates()
@@ -162,7 +162,7 @@ impl DeviceSpec {
         }
     }
 
-    /// Returns the share of parity and metadata, which is counted in addition to programmed pages.
+    /// Returns the share of parity and metadata, which the device programs in addition to the pages.
     pub fn media_overhead(&self) -> Ppm {
         self.nand
             .modern()
@@ -180,8 +180,8 @@ impl DeviceSpec {
         saturating_u32(percent_of(self.blocks_per_chip().into(), percent))
     }
 
-    /// Returns the number of data pages of the second block that a pool has open. In SLC mode, it is a whole number
-    /// of rows.
+    /// Returns the number of data pages of the second block that a pool has open. If this block is in SLC mode, the
+    /// number is a multiple of the pages per program.
     pub fn hot_pages_per_block(&self) -> u32 {
         let data_pages = self.data_pages_per_block();
         match &self.nand {
@@ -193,19 +193,19 @@ impl DeviceSpec {
         }
     }
 
-    /// Whether the buffer policy may separate hot pages from cold ones.
+    /// Whether the buffer policy may separate hot pages from cold ones, with or without `ftl.separation`.
     pub fn policy_separates(&self) -> bool {
         self.ftl.separation == Separation::Policy || self.own_policy_separates()
     }
 
-    /// Whether the buffer policy separates hot pages from cold ones without `ftl.separation`.
+    /// Whether the buffer policy separates hot pages from cold ones by itself, without `ftl.separation`.
     pub(crate) fn own_policy_separates(&self) -> bool {
         let mut policy = self.buffer.iter().map(|b| b.policy.entry());
         policy.any(|entry| entry.separates)
     }
 
-    /// Returns where GC moves pages, if the buffer policy separates them. On other devices, returns the cold open
-    /// block.
+    /// Returns the kind of open block to which GC moves pages. If the buffer policy does not separate pages, this is
+    /// the cold open block.
     pub fn moves(&self) -> Moves {
         match self.policy_separates() {
             true => self.gc.moves,
@@ -213,7 +213,7 @@ impl DeviceSpec {
         }
     }
 
-    /// Returns the number of consecutive pages of a block that one program writes. The program writes a flash page in
+    /// Returns the number of consecutive pages of a block that one program writes. A program writes one flash page in
     /// each of the planes that work together.
     pub fn pages_per_program(&self) -> u32 {
         match &self.nand {
@@ -222,8 +222,8 @@ impl DeviceSpec {
         }
     }
 
-    /// Returns the number of logical pages in a flash page. Returns 0 if it is not a whole number; the check then
-    /// refuses the device.
+    /// Returns the number of logical pages in a flash page. Returns 0 if the quotient is not a whole number; the check
+    /// of the device then fails.
     pub fn flash_page_pages(&self) -> u32 {
         let (flash_page, page) = (self.geometry.flash_page_bytes, self.geometry.page_bytes);
         match flash_page.is_multiple_of(page) {

@@ -1,8 +1,8 @@
-//! Errors of a device file. They are formatted like the messages of a compiler.
+//! Errors of a device file, formatted like the messages of a compiler.
 
 use std::fmt;
 
-/// All errors of a device file, in file order. There is at least one.
+/// All errors of a device file, in file order; at least one error.
 ///
 /// The text has one line for each problem: `devices/x.toml:12:1: buffer.capcity: unknown key; did you mean
 /// "capacity"?`
@@ -17,7 +17,7 @@ pub struct SpecError {
 pub struct Problem {
     /// Location of the problem.
     pub place: Place,
-    /// Dotted key, as in `buffer.capacity`. Empty if the file is not TOML.
+    /// Dotted key, such as `buffer.capacity`. Empty if the file is not TOML.
     pub key: String,
     /// The value found, and what is allowed.
     pub message: String,
@@ -26,7 +26,7 @@ pub struct Problem {
 /// Location of a problem.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
-    /// The problem concerns the file as a whole, because something is missing.
+    /// The file as a whole. Used if something is missing in the file.
     File {
         /// The file.
         origin: String,

@@ -1,5 +1,5 @@
-//! Another policy for the buffer of a running device, or other values for the keys of its policy (D-144). Names and
-//! values are given as in a device file.
+//! Changes to a running device: another policy for its buffer, other values for the keys of the policy (D-144), and
+//! other values for keys of garbage collection. Names and values are given as in a device file.
 
 use super::convert::text;
 use super::error::{Place, Problem, SpecError};
@@ -9,9 +9,9 @@ use super::{ArraySpec, Buffer, DeviceSpec, Gc};
 use crate::buffer::ChosenPolicy;
 
 impl DeviceSpec {
-    /// Returns the policy called `name` for the device's buffer. `settings` has keys of policies with their values,
-    /// such as `("buffer.window", "0.1")`. Keys that are not in `settings` have their defaults, not the values of the
-    /// present policy.
+    /// Returns the policy called `name`, set up for the device's buffer. `settings` has keys of policies and their
+    /// values, such as `("buffer.window", "0.1")`. Other keys get their defaults; the values of the present policy are
+    /// not kept.
     ///
     /// # Errors
     /// Fails if there is no buffer, or if the policy or a key is unknown or invalid for this buffer.
@@ -34,7 +34,8 @@ const GC: [&str; 3] = [
 ];
 
 impl DeviceSpec {
-    /// Returns this device with other values for keys of garbage collection that can change while it runs.
+    /// Returns this device with other values for keys of garbage collection. Only keys that can change while a device
+    /// runs are permitted.
     ///
     /// # Errors
     /// Fails if a key cannot change while the device runs, or if a value is wrong for this device.
@@ -57,7 +58,7 @@ impl DeviceSpec {
 }
 
 impl ArraySpec {
-    /// Returns the policy called `name` for the array's own buffer; see [`DeviceSpec::other_policy`].
+    /// Returns the policy called `name`, set up for the array's own buffer; see [`DeviceSpec::other_policy`].
     ///
     /// # Errors
     /// Fails if there is no buffer, or if the policy or a key is unknown or invalid for this buffer.
@@ -83,8 +84,8 @@ impl Buffer {
         settings.collect()
     }
 
-    /// Returns all keys of the policy with values. Keys that are given have the given values, and others their
-    /// present values.
+    /// Returns all keys of the present policy with their values. Keys in `changes` have the values given there. All
+    /// other keys keep their present values.
     ///
     /// # Errors
     /// Fails if a given key is not a key of the policy.
@@ -114,7 +115,7 @@ impl Buffer {
     }
 }
 
-/// Returns the policy called `name`. `build` creates the buffer from the keys to set.
+/// Returns the policy called `name`. `build` creates a buffer after setting the keys that are passed to it.
 fn other(
     buffer: Option<&Buffer>,
     name: &str,
@@ -133,7 +134,8 @@ fn other(
             return Err(refused(key, value, message));
         }
     }
-    // The read cache must keep its size. CBM would otherwise have a read cache of its default size.
+    // The size of the read cache must not change. Without this setting, CBM would have a read cache of its default
+    // size.
     let read_cache = buffer.read_cache_pages.to_string();
     let mut set: Vec<(&str, &str)> = of_policies().map(|doc| (doc.key, "none")).collect();
     set.extend([

@@ -21,21 +21,22 @@ const MODERN_BLOCKS: Only = &[
 words! {
     /// Assignment of pages to chips (D-3).
     pub enum Placement {
-        /// Static placement: a page is always on chip (page / stride) mod chips.
+        /// Static placement: a page is always on the chip with the number (page / stride) mod chips.
         Static = "static",
-        /// Dynamic placement: each write goes to the next chip in turn. Successive chips are on different channels.
+        /// Dynamic placement: each write goes to the next chip in turn. Chips that follow each other are on different
+        /// channels.
         Dynamic = "dynamic",
     }
 }
 
 words! {
-    /// Pages that are written to open blocks of their own.
+    /// Pages that are separated from the others: they are written to open blocks of their own.
     pub enum Separation {
         /// The FTL does not separate pages. The buffer policy may still separate hot pages from cold ones.
         None = "none",
-        /// Pages that GC moves are separated from those that the host writes.
+        /// Pages that GC moves are separated from pages that the host writes.
         Gc = "gc",
-        /// The buffer policy chooses for each page that it writes back ([`Policy::stream`]).
+        /// For each page that is written back, the buffer policy chooses the open block ([`Policy::stream`]).
         ///
         /// [`Policy::stream`]: crate::buffer::Policy::stream
         Policy = "policy",
@@ -75,7 +76,7 @@ pub enum Mapping {
     Chip(chip::Layer),
 }
 
-/// Returns the page map and the translation layers as components.
+/// Returns the possible mappings as components: the page map and the translation layers of chips.
 fn mappings() -> Vec<Component> {
     let page = Component {
         name: PAGE_MAP,
@@ -91,8 +92,8 @@ fn mappings() -> Vec<Component> {
 }
 
 impl Field for Mapping {
-    /// Returns the mapping with its parameters. Parameters that are not given are computed from the chip. Numbers
-    /// larger than any chip can have are reduced, and the check then refuses them.
+    /// Returns the mapping with its parameters. Parameters that are not given are computed from the sizes of the chip.
+    /// Sizes beyond those of any chip are limited; the check then refuses the device.
     fn read(v: &Values, key: &Key<Mapping>) -> Mapping {
         let g = Geometry::from_values(v);
         let name: String = v.setting(key);
@@ -133,7 +134,7 @@ impl Field for Mapping {
 }
 
 words! {
-    /// Unit of flash that is opened, collected and erased.
+    /// Unit of flash that is opened, collected and erased as a whole.
     pub enum Granularity {
         /// An erase block of a die.
         Block = "block",
@@ -143,25 +144,25 @@ words! {
 }
 
 words! {
-    /// Unit of the free space that is compared with the watermark.
+    /// Measure of free space that is compared with the watermark.
     pub enum Watermark {
         /// The watermark is a number of free blocks.
         Blocks = "blocks",
-        /// The watermark is a number of free pages, including those of open blocks.
+        /// The number of free pages, including the free pages of open blocks.
         Pages = "pages",
     }
 }
 
 words! {
-    /// Open block to which GC moves pages. Used on devices whose buffer policy separates hot pages from cold ones
+    /// Open block to which GC moves pages. Used on devices with a buffer policy that separates hot pages from cold ones
     /// (D-220).
     pub enum Moves {
         /// Moved pages go to the cold open block.
         Cold = "cold",
         /// A moved page goes to the hot open block if its victim block is hot, otherwise to the cold one.
         Victim = "victim",
-        /// A moved page goes to the hot open block if the policy classifies it as hot when it is moved, otherwise to
-        /// the cold one.
+        /// A moved page goes to the hot open block if the policy classifies the page as hot at the time of the move,
+        /// otherwise to the cold one.
         Class = "class",
     }
 }

@@ -1,4 +1,4 @@
-//! Geometry of the flash, and the durations of its steps.
+//! Geometry of the flash, and the durations of the steps of flash operations.
 
 use super::section::{section, OPTIONAL};
 use super::{DeviceSpec, MODERN, MODERN_PAGE, STEP_US, TRANSFER_NS};

@@ -14,7 +14,8 @@ words! {
     pub enum Assign {
         /// Requests go to the queues in turn (round robin).
         Turn = "turn",
-        /// Reads go to the first half of the queues in turn, and all other requests to the second half in turn.
+        /// Reads go to the first half of the queues, all other requests to the second half. Within each half, requests
+        /// go to the queues in turn.
         Kind = "kind",
     }
 }
@@ -60,13 +61,14 @@ section! {
 }
 
 impl Host {
-    /// Returns the numbers of urgent, high-priority and medium-priority queues. These queues are the first ones, in
-    /// this order. The others have low priority. Without weighted round robin, all queues have low priority.
+    /// Returns the numbers of urgent, high-priority and medium-priority queues. The first queues are urgent, the next
+    /// ones have high and then medium priority, and all others have low priority. Without weighted round robin, all
+    /// queues have low priority.
     pub fn classes(&self) -> [u32; 3] {
         [self.urgent_queues, self.high_queues, self.medium_queues]
     }
 
-    /// Returns the number of commands per round of the high-, medium- and low-priority queues.
+    /// Returns the number of commands that a high-, medium- and low-priority queue may send per round.
     pub fn weights(&self) -> [u32; 3] {
         [self.high_weight, self.medium_weight, self.low_weight]
     }
@@ -82,7 +84,7 @@ impl Default for Host {
 words! {
     /// Interface that requests cross to reach the device.
     pub enum LinkKind {
-        /// The reference's bus: one request at a time, in either direction.
+        /// The bus of the reference simulator: one request at a time, in either direction.
         Reference = "reference",
         /// SATA at 6 Gb/s: one request at a time, in either direction.
         Sata = "sata",
@@ -110,7 +112,7 @@ section! {
 }
 
 section! {
-    /// Time that the controller's processor needs for its own work (D-10).
+    /// Time that the controller's processor spends on requests and on other work of its own (D-10).
     pub struct Controller(v) in (spec: DeviceSpec => Some(&spec.controller)) {
         request: Time = "controller.request_us", Kind::Micros(STEP_US), Some("0"), &[],
             "Time that the controller's only processor needs for each request.", "D-10: 2 for CDA-GC's platform, else 0";

@@ -1,5 +1,5 @@
-//! The tables of all keys. Device files are checked against the tables, and unknown keys get suggestions from them.
-//! `docs/devices.md` and `flashtwin device show` print the tables.
+//! The tables of all keys. Device files are checked against the tables, and suggestions for unknown keys are taken from
+//! the tables. `docs/devices.md` and `flashtwin device show` show the tables.
 //!
 //! Keys are declared in their sections (`section.rs`). Parameters of policies, rules and layers are declared in the
 //! files of these components (`crate::component`). This file combines both.
@@ -60,21 +60,22 @@ pub fn keys() -> &'static [KeyDoc] {
         let declared = ROWS.iter().copied().flatten().flat_map(with_components);
         let all = declared.chain(of_policies()).chain(FIGURES.iter().copied());
         let mut all: Vec<KeyDoc> = all.collect();
-        // `nand.backend` is declared with the device, not in its section. The rows are therefore sorted by section.
+        // `nand.backend` is declared with the device instead of in its section. Therefore, the rows are sorted by
+        // section.
         all.sort_by_key(|doc| SECTIONS.iter().position(|name| *name == section_of(doc)));
         all
     });
     &KEYS
 }
 
-/// Returns the documentation of a key. If the key chooses among components, the text includes the names and
-/// descriptions of these, and the keys of their parameters follow.
+/// Returns the documentation of a key. If the key chooses among components, its text includes the names and
+/// descriptions of the components. The keys of the components' parameters follow.
 pub(super) fn with_components<R>(row: &Row<R>) -> Vec<KeyDoc> {
     let (doc, components) = (&row.doc, (row.among)());
     if components.is_empty() {
         return vec![*doc];
     }
-    // The text is leaked, because a static table lives as long as the program.
+    // The text is leaked because a static table needs it until the end of the program.
     let names: Vec<&str> = components.iter().map(|component| component.name).collect();
     let with_line = components.iter().filter(|c| !c.line.is_empty());
     let lines = with_line.map(|c| format!(" `{}`: {}.", c.name, c.line));
@@ -95,7 +96,7 @@ pub(super) fn with_components<R>(row: &Row<R>) -> Vec<KeyDoc> {
         .collect()
 }
 
-/// Returns the parameters of all policies, each with the names of the policies that have it.
+/// Returns the parameters of all policies. Each parameter has the names of the policies that use it.
 fn of_policies() -> Vec<KeyDoc> {
     let each = |entry: &'static Entry| {
         let name = match entry.name {
@@ -123,12 +124,12 @@ fn of_policies() -> Vec<KeyDoc> {
 /// A parameter with the components that have it.
 struct Shared {
     parameter: &'static Parameter,
-    /// Description of the parameter. If the descriptions of the components differ, the field has all of them.
+    /// Description of the parameter. If components describe it differently, all of their descriptions.
     doc: String,
     names: Vec<&'static str>,
 }
 
-/// Returns each parameter once, in order of first appearance.
+/// Returns each parameter once, with the names of its components, in the order of first appearance.
 fn shared(all: impl Iterator<Item = (&'static Parameter, &'static str)>) -> Vec<Shared> {
     let mut found: Vec<Shared> = Vec::new();
     for (parameter, name) in all {
@@ -150,8 +151,8 @@ fn shared(all: impl Iterator<Item = (&'static Parameter, &'static str)>) -> Vec<
 }
 
 impl Shared {
-    /// Returns the parameter as a key. Its condition is that `selector` chooses one of the components that have the
-    /// parameter. `more` is another condition.
+    /// Returns the parameter as a key, with the condition that `selector` chooses a component that has the parameter.
+    /// `more` is an additional condition.
     fn row(self, selector: &'static str, more: Option<Condition>) -> KeyDoc {
         let Parameter {
             key,
@@ -162,7 +163,7 @@ impl Shared {
         } = *self.parameter;
         let mut only: Vec<Condition> = vec![(selector, self.names.leak())];
         only.extend(more);
-        // The texts are leaked, because a static table lives as long as the program.
+        // The texts are leaked because a static table needs them until the end of the program.
         KeyDoc {
             key: format!("{}.{key}", split(selector).0).leak(),
             kind,
@@ -174,7 +175,8 @@ impl Shared {
     }
 }
 
-/// Returns the keys that are parameters of the policy called `name`. For GCaR, returns the keys that the filter adds.
+/// Returns the keys that are parameters of the policy called `name`. If `name` is that of the filter GCaR, returns only
+/// the keys that the filter adds to a policy.
 pub fn policy_keys(name: &str) -> Vec<&'static KeyDoc> {
     let of_filter = |doc: &&KeyDoc| {
         let mut names = ChosenPolicy::base_names();
@@ -190,7 +192,7 @@ pub fn policy_keys(name: &str) -> Vec<&'static KeyDoc> {
 /// The key that names the policy.
 pub(super) const POLICY: &str = Buffer::policy.name();
 
-/// Word in the conditions of a key that stands for every policy filtered by GCaR.
+/// Word in the conditions of a key. It stands for every policy with the filter GCaR.
 const ANY_GCAR: &str = "gcar-*";
 
 impl KeyDoc {
@@ -199,15 +201,16 @@ impl KeyDoc {
         self.only.iter().any(|(selector, _)| *selector == POLICY)
     }
 
-    /// Whether a policy meets the key's conditions on the policy. A filtered policy also has the parameters of its
-    /// base policy.
+    /// Whether a policy meets those conditions of the key that concern the policy. A policy with the filter GCaR also
+    /// has the parameters of its base policy.
     pub fn is_for_policy(&self, name: &str) -> bool {
         let mut conditions = self.only.iter().filter(|(s, _)| *s == POLICY);
         conditions.all(|(selector, wanted)| is_met(selector, wanted, name))
     }
 }
 
-/// Whether the value of a selector is one of the `wanted` values.
+/// Whether the value of a selector is one of the `wanted` values. For a policy with the filter GCaR, the name of its
+/// base policy and the word for all such policies count, too.
 pub(super) fn is_met(selector: &str, wanted: &[&str], value: &str) -> bool {
     if wanted.contains(&value) {
         return true;
@@ -223,13 +226,13 @@ pub(super) fn find(key: &str) -> Option<&'static KeyDoc> {
     keys().iter().find(|doc| doc.key == key)
 }
 
-/// Returns the row of a key that a section declares.
+/// Returns the row of a key, if a section declares the key.
 pub(super) fn row<R>(rows: &'static [&[Row<R>]], key: &str) -> Option<&'static Row<R>> {
     let mut rows = rows.iter().copied().flatten();
     rows.find(|row| row.doc.key == key)
 }
 
-/// Whether the key has a meaning for `spec`: all selectors have values with which it does.
+/// Whether the key has a meaning for `spec`: every selector must have one of the values that the key requires.
 pub(super) fn has_meaning<R>(rows: &'static [&[Row<R>]], spec: &R, doc: &KeyDoc) -> bool {
     doc.only.iter().all(|(selector, wanted)| {
         let value = row(rows, selector).and_then(|row| (row.write)(spec));
@@ -237,7 +240,7 @@ pub(super) fn has_meaning<R>(rows: &'static [&[Row<R>]], spec: &R, doc: &KeyDoc)
     })
 }
 
-/// The message about a key that is not in the table.
+/// Returns the error message for a key that is not in the table.
 pub(super) fn unknown_key(key: &str) -> String {
     let (section, name) = split(key);
     let called = |name| keys().iter().find(|doc| split(doc.key).1 == name);
@@ -298,7 +301,7 @@ mod tests {
                 for name in values.iter().filter(|_| *selector == POLICY) {
                     assert!(*name == ANY_GCAR || ChosenPolicy::is_name(name), "{name}");
                 }
-                // A selector must be known before the keys that depend on it are read.
+                // Every selector must be a key in the table.
                 assert!(keys().iter().any(|d| d.key == *selector), "{selector}");
                 assert!(!values.is_empty());
             }

@@ -1,11 +1,12 @@
 //! Specification of a device: geometry, timing, over-provisioning, policies.
 //!
-//! A [`DeviceSpec`] is read from TOML and checked as a whole. It contains only data. The unit of every number is part
-//! of its type or of its name.
+//! A [`DeviceSpec`] is read from TOML and checked as a whole. It contains only data. Every number has its unit in its
+//! type or in its name.
 //!
-//! A key is declared once, in the file of its section (`geometry.rs`, `host.rs`, `nand.rs`, `ftl.rs`, `buffer.rs`,
-//! `published.rs`, `array/mod.rs`). `section.rs` describes how. `keys.rs` has the tables of all keys. `read.rs` reads
-//! a specification from text, `write.rs` writes it, and `check/` has the conditions between keys.
+//! Each key is declared once, in the file of its section (`geometry.rs`, `host.rs`, `nand.rs`, `ftl.rs`, `buffer.rs`,
+//! `published.rs`, `array/mod.rs`). `section.rs` describes the form of a declaration. `keys.rs` has the tables of all
+//! keys. `read.rs` reads a specification from text, `write.rs` writes it, and `check/` checks the conditions between
+//! keys.
 
 #![warn(
     clippy::cast_possible_truncation,
@@ -75,7 +76,7 @@ const STEP_US: u32 = 1_000_000;
 /// Largest transfer time of a byte or a sector: one millisecond.
 const TRANSFER_NS: u32 = 1_000_000;
 
-/// The value of `ftl.kind` for the page map of the whole device.
+/// Value of `ftl.kind` that selects the page map of the whole device.
 const PAGE_MAP: &str = "page";
 
 const PAGE: Only = &[(Ftl::kind.name(), &[PAGE_MAP])];

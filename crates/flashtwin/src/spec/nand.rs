@@ -7,7 +7,7 @@ use crate::component::{words, FromSetting, Kind, Value};
 use crate::units::{saturating_u32, Time};
 
 words! {
-    /// Values of `nand.backend`. [`Nand`] has the same variants with their parameters.
+    /// Values of `nand.backend`. Each variant of [`Nand`] with the same name has the parameters of this back end.
     pub(super) enum Backend {
         /// Stands for [`Nand::Msr`].
         Msr = "msr",
@@ -19,9 +19,9 @@ words! {
 /// The flash back end.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Nand {
-    /// The element model of the reference (DiskSim with Microsoft's SSD extension), which it reproduces exactly.
+    /// The chip model of the reference (DiskSim with Microsoft's SSD extension), reproduced exactly.
     Msr(MsrNand),
-    /// The back end in which dies share channels, and GC consists of queued operations.
+    /// A back end in which dies share channels and the operations of GC are queued.
     Modern(ModernNand),
 }
 
@@ -59,7 +59,8 @@ impl Field for Nand {
 }
 
 words! {
-    /// Mapping of blocks to planes. The reference calls it "plane block mapping"; its value 2 does not work.
+    /// Mapping of blocks to planes, which the reference calls "plane block mapping". The reference's value 2 does not
+    /// work.
     pub enum PlaneMapping {
         /// The reference's value 1: plane = block / blocks_per_plane.
         Concatenated = "concatenated",
@@ -69,12 +70,12 @@ words! {
 }
 
 words! {
-    /// Planes to which a page may be written. The reference calls this "allocation pool logic"; its value 0, gangs,
-    /// is not modelled.
+    /// Planes to which a page may be written. The reference calls this "allocation pool logic". The reference's value 0
+    /// (gangs) is not modelled.
     pub enum AllocationPool {
         /// The reference's value 1: any plane of the chip.
         Chip = "chip",
-        /// The reference's value 2: the plane of the old copy.
+        /// The reference's value 2: only the plane that holds the old copy.
         Plane = "plane",
     }
 }
@@ -97,7 +98,7 @@ section! {
 }
 
 words! {
-    /// Bits of a flash cell. A block has one type of pages for each bit.
+    /// Number of bits of a flash cell. For each bit, a block has one type of pages.
     pub enum Cell {
         /// One bit.
         Slc = "slc",
@@ -170,7 +171,7 @@ section! {
             "Parity and metadata that the drive programs in addition to each page, as a share of it. They are only counted, in the write amplification of the device and in the lifetime; they take no time and no room.", "counters of drives under sequential writes: 2 to 11",
             write (spec.media_overhead() != Ppm(0)).then(|| spec.media_overhead().write()).flatten();
     } and {
-        /// Whether GC moves pages inside the die, without the channel.
+        /// Whether GC moves pages inside the die, without using the channel.
         copy_back: bool = v.field(&MsrNand::copy_back);
         /// The write cache of blocks in SLC mode (one bit per cell), if there is one.
         slc_cache: Option<SlcCache> = Some(SlcCache::from_values(v)).filter(|cache| cache.percent > 0.0);

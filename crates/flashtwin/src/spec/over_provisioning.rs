@@ -1,8 +1,8 @@
-//! `geometry.over_provisioning` is the reserve as a share of the exported capacity, as in data sheets and closed
-//! forms. In contrast, `geometry.reserve_percent` is the reserve as a share of all blocks.
+//! The key `geometry.over_provisioning` is the reserve as a share of the exported capacity, as in data sheets and
+//! closed forms. In contrast, `geometry.reserve_percent` is the reserve as a share of all blocks.
 //!
-//! A device file or an override may have either key. `geometry.over_provisioning` is converted, so a specification has
-//! only `geometry.reserve_percent`.
+//! A device file or an override may have either of these keys. `geometry.over_provisioning` is converted to
+//! `geometry.reserve_percent`, so a specification has only the latter.
 
 use super::error::{Problem, SpecError};
 use super::tree::{Entry, Node, Tree};

@@ -1,5 +1,5 @@
-//! Creates a placement setup from words such as `units=8 unit_pages=4 handles=ii,ii low=2`. Lists the components that
-//! the words may choose.
+//! Creates a placement setup from words such as `units=8 unit_pages=4 handles=ii,ii low=2`. Also lists the components
+//! that the words can choose.
 
 use super::{choose, DeviceSpec};
 use crate::component::{Chosen, Word};
@@ -8,8 +8,8 @@ use crate::placement::{
     components, handles, namespace, Choice, FreeUnit, Setup, SetupError, Survivors,
 };
 
-/// The words of a setup: the name of each, the text of its default, and its meaning. Parameters of the scheme, the
-/// victim rule and the scope are words, too.
+/// The words of a setup: for each word its name, the text of its default, and its meaning. In addition, each parameter
+/// of the scheme, the victim rule and the scope is a word.
 pub const PLACEMENT_WORDS: &[(&str, &str, &str)] = &[
     ("units", "8", "units of a group"),
     ("unit_pages", "4", "pages of a unit"),
@@ -30,11 +30,11 @@ pub const PLACEMENT_WORDS: &[(&str, &str, &str)] = &[
 ];
 
 impl Choice {
-    /// Returns the component of this name. Its parameters have the values in `set`; parameters that are not there
+    /// Returns the component called `name`. Its parameters have the values in `set`. Parameters that are not in `set`
     /// have their defaults.
     ///
     /// # Errors
-    /// The error has the wrong word, and the permitted words.
+    /// The error contains the wrong word and the permitted words.
     pub fn choose(self, name: &str, set: &[(String, String)]) -> Result<Chosen, String> {
         choose(self.word(), &components(self), name, set)
     }
@@ -44,7 +44,7 @@ impl Setup {
     /// Creates a setup from the given words. Words that are not given have their defaults.
     ///
     /// # Errors
-    /// The error has the wrong word, its value, and the permitted values.
+    /// The error contains the wrong word, its value, and the permitted values.
     pub fn of_words(words: &[(String, String)]) -> Result<Setup, SetupError> {
         let reader = Reader { words };
         let victims = Choice::Victim;
@@ -109,8 +109,8 @@ impl Setup {
         })
     }
 
-    /// Returns the sizes of a device as words of a setup. A unit is one block of every die, even if the device does
-    /// not collect these blocks together.
+    /// Returns the sizes of a device as words of a setup. A unit is one block of every die, even if the device collects
+    /// each of these blocks separately.
     pub fn device_words(spec: &DeviceSpec) -> Vec<(String, String)> {
         let shape = Shape::of(spec, false);
         let words = [
@@ -129,7 +129,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Returns the text of a word. If the word is not given, returns the text of its default.
+    /// Returns the text given for a word. If the word is not given, returns the text of its default.
     fn text(&self, key: &str) -> &'a str {
         let given = self.words.iter().rfind(|(word, _)| word == key);
         let of_table = || PLACEMENT_WORDS.iter().find(|(word, ..)| *word == key);
@@ -180,7 +180,8 @@ impl<'a> Reader<'a> {
 mod tests {
     use super::*;
 
-    /// Each word has one meaning. No parameter may have the name of another parameter, or of a word of the setup.
+    /// Every name has one meaning: no two parameters have the same name, and no parameter has the name of a word of the
+    /// setup.
     #[test]
     fn words_and_parameters_have_names_of_their_own() {
         let mut seen: Vec<(&str, &str)> = PLACEMENT_WORDS

@@ -1,6 +1,6 @@
 //! The device profiles that come with flashtwin.
 
-/// Pairs of a profile's name and the text of its file.
+/// Creates a table with the name and the text of each profile.
 macro_rules! files {
     ($($name:literal),+) => {
         &[$(($name, include_str!(concat!("../../devices/", $name, ".toml")))),+]

@@ -1,4 +1,4 @@
-//! Published figures of a drive. They are compared with the figures that the model measures.
+//! Published figures of a real drive, for comparison with the figures that the model measures.
 
 use super::section::{section, KeyDoc, Values, OPTIONAL};
 use super::tree::split;
@@ -6,15 +6,15 @@ use super::DeviceSpec;
 use crate::component::{FromSetting, Kind, Value};
 
 section! {
-    /// Published figures of a drive. They are compared with the figures that the model measures.
+    /// Published figures of a real drive, for comparison with the figures that the model measures.
     #[derive(Default)]
     pub struct Published(v) in (spec: DeviceSpec => Some(&spec.published)) {
         source: String = "published.source", Kind::Text, Some("\"\""), &[],
             "Source of the figures of this section.", "ours",
             write source(&spec.published);
     } and {
-        /// Names and values of the figures, in the order of the keys. A name that ends in `_min` or `_max` is a bound
-        /// of the figure before it.
+        /// Names and values of the figures, in the order of the keys. If a name ends in `_min` or `_max`, the value is
+        /// a bound of the figure with the rest of the name.
         figures: Vec<(&'static str, f64)> = figures(v);
     }
 }
@@ -27,7 +27,7 @@ impl Published {
     }
 }
 
-/// Returns the source, which is written only if there are figures.
+/// Returns the source of the figures. The source is written only if there are figures.
 fn source(published: &Published) -> Option<Value> {
     (*published != Published::default()).then(|| Value::Text(published.source.clone()))
 }
@@ -40,7 +40,8 @@ fn figures(v: &Values) -> Vec<(&'static str, f64)> {
     FIGURES.iter().filter_map(given).collect()
 }
 
-/// Creates rows of figures. All are of the same kind. A row is given as key, description and source.
+/// Creates rows of figures, which all have the same kind of value. Each row is given by its key, description and
+/// source.
 macro_rules! figures {
     ($($key:literal, $doc:literal, $from:literal;)+) => {
         &[$(KeyDoc {

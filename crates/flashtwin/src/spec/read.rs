@@ -13,21 +13,20 @@ use crate::buffer::ChosenPolicy;
 use crate::component::Kind;
 
 impl DeviceSpec {
-    /// Reads and checks a device file. Messages name it by `origin`.
+    /// Reads and checks a device file. Error messages refer to the file as `origin`.
     ///
     /// # Errors
-    /// Fails if the text is not TOML, or if a key or value is wrong. The message lists all problems, each with its
-    /// line.
+    /// Fails if the text is not TOML, or if a key or a value is wrong. The message lists all problems with their lines.
     pub fn parse(toml_text: &str, origin: &str) -> Result<DeviceSpec, SpecError> {
         Self::with_overrides(toml_text, origin, &[])
     }
 
-    /// Reads a device file as [`DeviceSpec::parse`] does, after setting dotted keys. Their values are in TOML syntax,
-    /// or bare words: `("buffer.capacity", "32MiB")`.
+    /// Reads a device file like [`DeviceSpec::parse`], but first sets dotted keys. Their values are in TOML syntax, or
+    /// are bare words: `("buffer.capacity", "32MiB")`.
     ///
     /// The value `none` removes a key or a section (`("buffer", "none")`). If an override changes a selector, such as
-    /// the policy or the back end, keys of the file may lose their meaning. Such keys are dropped. Without overrides,
-    /// keys without meaning are errors.
+    /// the policy or the back end, some keys of the file may no longer have a meaning. These keys are dropped. In a
+    /// file without overrides, a key without a meaning is an error.
     ///
     /// # Errors
     /// Fails as [`DeviceSpec::parse`] does.
@@ -42,11 +41,11 @@ impl DeviceSpec {
     }
 }
 
-/// Converts a setting that is given as text to an entry of the tree.
+/// Converts a setting that is given as text to a key and an entry of the tree.
 pub(super) fn given<'a>(key: &'a str, text: &str) -> (&'a str, Entry) {
     let key = key.trim();
     let node = match find(key).map(|doc| doc.kind) {
-        // The values of keys for names and texts are words, even if they look like `true` or `1`.
+        // If a key takes a name or a text, its value is a word, even if it looks like `true` or `1`.
         Some(Kind::Name | Kind::Text) if !text.trim().starts_with(['"', '\'']) => {
             Node::Str(text.into())
         }
@@ -58,7 +57,7 @@ pub(super) fn given<'a>(key: &'a str, text: &str) -> (&'a str, Entry) {
     (key, Entry { place, node })
 }
 
-/// Returns the device that the tree describes, with overrides applied.
+/// Returns the device that the tree describes, after the overrides are applied.
 pub(super) fn from_tree(
     tree: &mut Tree,
     overrides: Vec<(&str, Entry)>,
@@ -73,7 +72,7 @@ pub(super) fn from_tree(
     Ok(spec)
 }
 
-/// Returns the values of the tree, with overrides applied. Each value has been checked individually.
+/// Returns the values in the tree, after the overrides are applied. Each value has been checked individually.
 pub(super) fn read(
     tree: &mut Tree,
     mut overrides: Vec<(&str, Entry)>,
@@ -111,7 +110,7 @@ fn apply(tree: &mut Tree, overrides: Vec<(&str, Entry)>) -> Result<(), SpecError
         tree.set(key, entry);
         set.push(key);
     }
-    // These keys of the file lose their meaning, because an override changed a selector.
+    // Keys of the file that no longer have a meaning, because an override changed a selector.
     let dropped: Vec<&str> = keys()
         .iter()
         .filter(|doc| {
@@ -127,7 +126,7 @@ fn apply(tree: &mut Tree, overrides: Vec<(&str, Entry)>) -> Result<(), SpecError
     Ok(())
 }
 
-/// Whether `none` is one of the words that the key accepts, but not the key's default.
+/// Whether the key accepts the word `none`, and `none` is not its default.
 fn has_none(doc: &KeyDoc) -> bool {
     let is_default = doc
         .default
@@ -146,7 +145,7 @@ impl Table<'_> {
         self.keys.iter().find(|doc| doc.key == key)
     }
 
-    /// Returns the first condition of a key that is not met.
+    /// Returns the first condition of the key that is not met; `None` if all are met.
     pub fn unmet(&self, doc: &KeyDoc) -> Option<Condition> {
         doc.only.iter().copied().find(|(selector, wanted)| {
             let value = match self.tree.get(selector).map(|entry| &entry.node) {
@@ -157,13 +156,13 @@ impl Table<'_> {
                     None => return false,
                 },
             };
-            // A selector with a wrong value is reported as an error of its own. The keys that depend on the selector
-            // are then not reported.
+            // A selector with a wrong value is an error of its own. The keys that depend on it are then not reported,
+            // too.
             self.is_word(selector, value) && !is_met(selector, wanted, value)
         })
     }
 
-    /// Whether a selector of this key is missing or has a wrong value.
+    /// Whether it is unknown if the key has a meaning, because one of its selectors is missing or has a wrong value.
     fn undecided(&self, doc: &KeyDoc) -> bool {
         let mut selectors = doc.only.iter().map(|(selector, _)| selector);
         selectors.any(
@@ -184,7 +183,7 @@ impl Table<'_> {
         }
     }
 
-    /// Reads a key, and adds its value to `values`. If that fails, returns the error message.
+    /// Reads a key and adds its value to `values`. Returns an error message if the value is wrong or missing.
     pub fn read(&self, doc: &KeyDoc, default: Option<&str>, values: &mut Values) -> Option<String> {
         let value = match (self.tree.get(doc.key), self.unmet(doc)) {
             (Some(entry), None) => match convert(doc.kind, &entry.node) {
@@ -211,8 +210,8 @@ impl Table<'_> {
         None
     }
 
-    /// Reports `geometry.channels` on `msr`, where each chip has its own pins. It is permitted if there are as many
-    /// channels as chips.
+    /// Returns an error message for `geometry.channels` on the `msr` back end, where each chip has its own pins. The
+    /// key is permitted if its value is the number of chips.
     fn channels_on_msr(&self, entry: &Entry) -> Option<String> {
         let chips = self.tree.get(Geometry::chips.name());
         if chips.map(|chips| &chips.node) == Some(&entry.node) {
@@ -236,7 +235,7 @@ impl Table<'_> {
     }
 }
 
-/// Returns the default of a key with this policy.
+/// Returns the default that a key has with this policy.
 fn default_with(policy: &str, doc: &KeyDoc) -> Option<&'static str> {
     let own = || {
         let (entry, base) = catalog::find(policy)?;
@@ -256,11 +255,11 @@ fn words_or(words: &[&str]) -> String {
         .join(" or ")
 }
 
-/// Returns all keys that have a meaning for this device. Each has the value from the file, or its default.
+/// Returns the values of all keys that have a meaning for this device: the value in the file, or the default.
 fn values(tree: &Tree) -> Result<Values, SpecError> {
     let table = Table { tree, keys: keys() };
     let mut problems = unknown(tree);
-    // If a key is misspelt, missing keys are not reported, because the misspelt key may be one of these.
+    // If a key is misspelt, missing keys are not reported, because the misspelt key may be one of them.
     let misspelt = !problems.is_empty();
     let mut values = Values::default();
     let policy = match tree.get(POLICY).map(|entry| &entry.node) {
@@ -301,8 +300,8 @@ fn unknown(tree: &Tree) -> Vec<Problem> {
                 "" => name.clone(),
                 section => format!("{section}.{name}"),
             };
-            // A key of the root with a dot in its name (`"a.b"`) is not the dotted key `a.b`. A key in the section
-            // `[""]` is no known key either.
+            // A root key with a dot in its name (`"a.b"`) is not the dotted key `a.b`. A key in the section `[""]` is
+            // unknown, too.
             if find(&key).is_some_and(|doc| split(doc.key) == (section, name)) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Declaration of a section of keys. From the declaration of a key, [`section!`] creates the field, the row of the
+//! Declaration of a section of keys. From one declaration of a key, [`section!`] creates the field, the row in the
 //! documentation, the reader and the writer.
 
 use std::collections::BTreeMap;
@@ -11,10 +11,10 @@ use super::tree::{split, Node};
 use crate::component::{Chosen, Component, FromSetting, Kind, Parameter, Settings, Value, Word};
 use crate::units::Time;
 
-/// Conditions of a key. All of them must be met for the key to have a meaning.
+/// Conditions of a key. The key has a meaning only if all of them are met.
 pub type Only = &'static [Condition];
 
-/// A condition: a selector, and those of its values with which the key has a meaning.
+/// A condition: a selector (a key that chooses among words), and those of its values for which the condition is met.
 pub type Condition = (&'static str, &'static [&'static str]);
 
 /// One key of a device file.
@@ -34,7 +34,7 @@ pub struct KeyDoc {
     pub provenance: &'static str,
 }
 
-/// Default of a key that may be omitted. If it is omitted, the key has no value, or the value of another key.
+/// Default of a key that may be omitted. An omitted key has no value, or the value of another key.
 pub(super) const OPTIONAL: Option<&str> = Some("none");
 
 /// Returns the section of a key; empty for a key of the root.
@@ -84,12 +84,12 @@ impl<T> fmt::Display for Key<T> {
     }
 }
 
-/// A key in a table, with the function that returns its value in a specification of type `R`.
+/// A key in a table, with the function that returns the key's value in a specification of type `R`.
 pub(super) struct Row<R> {
     pub doc: KeyDoc,
-    /// Components among which the key chooses. Empty if it does not choose among components.
+    /// Components among which the key chooses. Empty if the key does not choose among components.
     pub among: fn() -> Vec<Component>,
-    /// Returns the key's value; `None` if it is omitted.
+    /// Returns the key's value; `None` if the key is omitted.
     pub write: fn(&R) -> Option<Value>,
 }
 
@@ -98,7 +98,7 @@ pub(super) trait Field: Sized {
     /// Returns the field's value from the values that were read.
     fn read(v: &Values, key: &Key<Self>) -> Self;
 
-    /// Returns the value to write, from which this value can be read. `None` if the key is omitted.
+    /// Returns the value to write to a file, from which the same field is read. `None` if the key is omitted.
     fn write(&self) -> Option<Value>;
 }
 
@@ -107,12 +107,12 @@ pub(super) trait Field: Sized {
 pub(super) struct Values(pub BTreeMap<&'static str, Value>);
 
 impl Values {
-    /// Returns the value of a key, as the type of its field.
+    /// Returns the value of a key, converted to the type of its field.
     pub fn field<T: Field>(&self, key: &Key<T>) -> T {
         T::read(self, key)
     }
 
-    /// Returns the value of a key as a type other than that of its field.
+    /// Returns the value of a key, converted to a type other than that of its field.
     pub fn setting<S: FromSetting, T>(&self, key: &Key<T>) -> S {
         let value = self.0.get(key.name()).cloned();
         let value = value.or_else(|| neutral(&key.doc));
@@ -120,12 +120,12 @@ impl Values {
         setting.unwrap_or_else(|| unreachable!("{key} was checked against its kind"))
     }
 
-    /// Returns the raw value of a key; `None` if it is omitted or has no meaning for the device.
+    /// Returns the unconverted value of a key; `None` if the key is omitted or has no meaning for the device.
     pub fn get<T>(&self, key: &Key<T>) -> Option<&Value> {
         self.0.get(key.name())
     }
 
-    /// Whether the key has a value: it has a meaning for the device, and is not omitted.
+    /// Whether the key has a value, which requires that it has a meaning for the device and is not omitted.
     pub fn has<T>(&self, key: &Key<T>) -> bool {
         self.get(key).is_some()
     }
@@ -143,13 +143,13 @@ pub(super) fn default_value(kind: Kind, text: &str) -> Value {
     value.expect("a default is of its key's kind")
 }
 
-/// Returns the value of a key that has no meaning for the device. A switch is false; other keys have their default,
-/// or zero.
+/// Returns the value of a field for a key that has no meaning for the device. A switch is false. Any other key has its
+/// default, or zero if it has none.
 fn neutral(doc: &KeyDoc) -> Option<Value> {
     match (doc.kind, doc.default) {
         (_, OPTIONAL) => None,
         (Kind::Bool, _) => Some(Value::Bool(false)),
-        // The kind does not yet have the names of the components, because these are added when the tables are
+        // At this point, the kind does not have the names of the components, because they are added when the tables are
         // created.
         (Kind::Choice(_), Some(text)) => Some(Value::Text(text.trim_matches('"').into())),
         (kind, Some(text)) => Some(default_value(kind, text)),
@@ -179,7 +179,7 @@ impl<T: Field> Field for Option<T> {
     }
 }
 
-/// A count. In a file, 0 stands for "none".
+/// A count for which 0 in a file means "none".
 impl Field for Option<NonZeroU32> {
     fn read(v: &Values, key: &Key<Option<NonZeroU32>>) -> Option<NonZeroU32> {
         NonZeroU32::new(v.setting(key))
@@ -211,7 +211,7 @@ impl Field for Chosen {
     }
 }
 
-/// Implements [`Field`] for types that convert to a value and back.
+/// Implements [`Field`] for types that can be converted to a value and back.
 macro_rules! fields {
     ($($Type:ty, $field:ident => $value:expr;)+) => {$(
         impl Field for $Type {
@@ -254,7 +254,7 @@ impl FromSetting for Vec<Time> {
     }
 }
 
-/// Declares the keys of a section, or of a part of one. It creates:
+/// Declares the keys of a section, or of a part of a section. Creates:
 ///
 /// - a struct with a field for each key;
 /// - for each field, a constant [`Key`] of the same name, by which other code refers to the key;
@@ -275,11 +275,11 @@ impl FromSetting for Vec<Time> {
 /// ```
 ///
 /// `v` is the name of the values that the reader receives. `spec` is the name of the whole specification that the
-/// writer receives; the path to the section follows it. An entry has the key's dotted name, its kind, the text of its
-/// default, its conditions, its description and its source. After these, an entry may have:
+/// writer receives; an expression for the section in this specification follows. An entry has the key's dotted name,
+/// its kind, the text of its default, its conditions, its description and its source. After these, an entry may have:
 ///
-/// * `follows FIELD`: a key that is omitted has the value of an earlier field. A key whose value equals that of the
-///   earlier field is not written.
+/// * `follows FIELD`: if the key is omitted, it has the value of an earlier field. If its value equals that of the
+///   earlier field, the key is not written.
 /// * `among COMPONENTS`: the key chooses among components. The keys of their parameters follow it.
 /// * `read EXPR` and `write EXPR`: conversions, for a field that is not the value itself. `read` may use earlier
 ///   fields.
@@ -329,7 +329,7 @@ macro_rules! section {
                 }),
             )*];
 
-            /// Returns the section with these values. The values have not been checked against each other.
+            /// Returns the section with these values. Whether the values agree with each other has not been checked.
             pub(in crate::spec) fn from_values(
                 $v: &$crate::spec::section::Values
                 $(, $arg: $Arg)*

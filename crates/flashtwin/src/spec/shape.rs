@@ -8,7 +8,7 @@ use crate::ftl::{Apart, Levelling, Shape};
 use crate::units::saturating_u32;
 
 impl Shape {
-    /// Returns the shape of a device's page map. Its pools are planes if `pools_are_planes`, otherwise chips.
+    /// Returns the shape of a device's page map. If `pools_are_planes`, each plane is a pool, otherwise each chip.
     pub fn of(spec: &DeviceSpec, pools_are_planes: bool) -> Shape {
         let g = &spec.geometry;
         let pools_per_chip = if pools_are_planes {
@@ -42,7 +42,7 @@ impl Shape {
             },
             streams: spec.write_streams(),
             hot_pages: spec.hot_pages_per_block(),
-            // Only `modern` can have blocks in SLC mode. Its pools are chips.
+            // Only the back end `modern` can have blocks in SLC mode. The pools of this back end are chips.
             slc_blocks: spec.slc_blocks_chip(),
             apart: match spec.ftl.separation {
                 Separation::None if spec.slc_cache().is_some() => Apart::Cached,

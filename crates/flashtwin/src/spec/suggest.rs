@@ -1,7 +1,7 @@
 //! Suggests the intended word for a misspelt one.
 
-/// Returns the candidate that is most similar to `word`. It must be similar enough: the number of edits is at most a
-/// third of the number of letters of `word`, or one.
+/// Returns the candidate that is most similar to `word`; `None` if no candidate is similar enough. The limit on the
+/// number of edits is a third of the number of letters of `word`, but at least one.
 pub(super) fn nearest<'a>(
     word: &str,
     candidates: impl Iterator<Item = &'a str>,
@@ -14,8 +14,8 @@ pub(super) fn nearest<'a>(
         .map(|(_, candidate)| candidate)
 }
 
-/// Returns the number of insertions, deletions and replacements that turn `a` into `b`. If the number is above
-/// `limit`, may return `limit + 1` instead.
+/// Returns the number of insertions, deletions and replacements that turn `a` into `b`. If this number is above
+/// `limit`, the function may return `limit + 1` instead.
 fn edits(a: &str, b: &str, limit: usize) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     if a.len().abs_diff(b.len()) > limit {

@@ -1,7 +1,7 @@
-//! The TOML text as sections of keys. Sections and keys have their locations in the file.
+//! The text of a TOML file as sections of keys. Each section and each key has its location in the file.
 //!
-//! This module does not know the keys that exist. Every file has two levels: sections and keys. Keys of the root are
-//! in the section with the empty name.
+//! The module does not know which keys exist. Every file has two levels: sections and keys. Keys of the root are in the
+//! section with the empty name.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,7 +25,7 @@ pub(super) enum Node {
     Table(Vec<(String, usize, Node)>),
     /// An array.
     List(Vec<Node>),
-    /// A value of a type that no key can have. The text is the name of the type in messages.
+    /// A value of a type that is not permitted for any key. The text is the name of the type for error messages.
     Other(&'static str),
 }
 
@@ -36,7 +36,7 @@ pub(super) struct Entry {
     pub node: Node,
 }
 
-/// A section: the location of its header, and its keys.
+/// A section: the location of its header in the file, and its keys.
 #[derive(Clone, Debug)]
 pub(super) struct Section {
     pub place: Place,
@@ -48,7 +48,7 @@ pub(super) struct Section {
 pub(super) struct Tree {
     pub origin: String,
     pub sections: BTreeMap<String, Section>,
-    /// The text of the file, where places are looked up.
+    /// The text of the file, in which locations are looked up.
     text: String,
 }
 
@@ -116,7 +116,8 @@ impl Tree {
         })
     }
 
-    /// Returns the table at a dotted key as a tree of its own, like that of a file. `None` if there is no table.
+    /// Returns the table at a dotted key as a tree, as if the table were a file. `None` if there is no table at this
+    /// key.
     pub fn table(&self, key: &str) -> Option<Tree> {
         let entry = self.get(key)?;
         let Node::Table(fields) = &entry.node else {
@@ -136,7 +137,8 @@ impl Tree {
         self.sections.get(section)?.keys.get(name)
     }
 
-    /// Returns the location to report for a key: the key's own, otherwise that of its section, otherwise the file.
+    /// Returns the location to report for a key: that of the key itself if it is in the file, otherwise that of its
+    /// section, otherwise the whole file.
     pub fn place(&self, key: &str) -> Place {
         if let Some(entry) = self.get(key) {
             return entry.place.clone();
@@ -179,8 +181,8 @@ impl Tree {
     }
 }
 
-/// Converts the fields of a table to sections. Fields that are not tables become keys of the root section, whose
-/// location is `root`.
+/// Converts the fields of a table to sections. Fields that are not tables become keys of the root section, which gets
+/// the location `root`.
 fn sections(
     fields: Vec<(String, usize, Node)>,
     root: Place,
@@ -194,7 +196,8 @@ fn sections(
     for (name, offset, node) in fields {
         let place = lines.place(offset);
         match node {
-            // `[""]` is a section of the file, although no section has this name.
+            // The header `[""]` creates no section, because the empty name is that of the root section. It becomes a
+            // key of the root.
             Node::Table(fields) if !name.is_empty() => {
                 let entry = |(key, offset, node)| {
                     let place = lines.place(offset);
@@ -212,12 +215,12 @@ fn sections(
     sections
 }
 
-/// Splits `buffer.capacity` into (`buffer`, `capacity`). For a key of the root, the section is empty.
+/// Splits `buffer.capacity` into (`buffer`, `capacity`). For a key of the root, the section is the empty text.
 pub(super) fn split(key: &str) -> (&str, &str) {
     key.split_once('.').unwrap_or(("", key))
 }
 
-/// Byte offsets at which the lines of a text begin.
+/// Byte offsets at which the lines of a text begin, for the conversion of offsets to lines and columns.
 struct Lines<'a> {
     text: &'a str,
     origin: &'a str,
@@ -288,7 +291,7 @@ impl<'de> Visitor<'de> for NodeVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
         let mut fields = Vec::new();
         loop {
-            // Every key of a document has a span. The only exception is the placeholder of the parser for a date.
+            // Every key of a document has a span, with one exception: the parser's placeholder for a date.
             let Ok(key) = map.next_key::<Spanned<String>>() else {
                 return Ok(Node::Other("a date"));
             };

@@ -1,4 +1,4 @@
-//! Placement of pages in units: handles, groups and the scheme that chooses units.
+//! Placement of pages in units: handles, groups and the placement scheme.
 
 use super::decimal::percent_of;
 use super::section::{section, Field, Only, Values, OPTIONAL};
@@ -22,7 +22,7 @@ const NAMES: [&str; SCHEMES.len()] = {
     names
 };
 
-/// Condition of keys that have a meaning only on devices that write by units.
+/// Condition of keys that apply only to devices that write by units.
 pub(super) const PLACED: Only = &[
     MODERN_PAGE[0],
     MODERN_PAGE[1],
@@ -30,7 +30,8 @@ pub(super) const PLACED: Only = &[
 ];
 
 section! {
-    /// Placement of pages in units: one block of every die of a group, or several, that are filled in order, collected and erased as one.
+    /// Placement of pages in units. A unit is one block, or several, of every die of a group. Its blocks are filled in
+    /// order, collected and erased together.
     pub struct WriteUnits(v) in (spec: DeviceSpec => spec.placement.as_ref()) {
         scheme: Chosen = "placement.scheme", Kind::Choice(&[]), Some("\"off\""), MODERN_PAGE,
             "Placement scheme: the rule that assigns each written page a class of units (docs/placement.md). `off`: the device does not write by units.", "NVMe flexible data placement; docs/placement.md",
@@ -64,7 +65,7 @@ pub(super) fn is_on(v: &Values) -> bool {
     scheme != OFF
 }
 
-/// Returns the placement schemes as components, and a component `off`, which stands for no scheme.
+/// Returns the placement schemes as components, preceded by a component `off`, which means no scheme.
 fn schemes() -> Vec<Component> {
     let off = Component {
         name: OFF,
@@ -91,18 +92,18 @@ impl DeviceSpec {
         self.placement.as_ref().map_or(1, |p| p.unit_superblocks)
     }
 
-    /// Returns the number of units of a group. Valid on devices that write by units.
+    /// Returns the number of units of a group. Meaningful only on devices that write by units.
     pub fn units_per_group(&self) -> u32 {
         self.blocks_per_chip() / self.blocks_per_unit()
     }
 
-    /// Returns the number of units that correspond to a percentage of a group, rounded down.
+    /// Returns a percentage of the units of a group as a number of units, rounded down.
     fn units_of_percent(&self, percent: f64) -> u32 {
         saturating_u32(percent_of(self.units_per_group().into(), percent))
     }
 
-    /// Returns the early watermark. A group with at most this number of free units collects early: while no host
-    /// operation waits, or while host writes may pass the collection.
+    /// Returns the early watermark: a group with at most this number of free units may collect early. Early collections
+    /// run while no host operation waits, or let host writes pass.
     fn early_units(&self) -> u32 {
         let begins_early =
             self.gc.preemptible || (self.nand.modern()).is_some_and(|modern| modern.background_gc);
@@ -113,8 +114,8 @@ impl DeviceSpec {
         self.units_of_percent(percent).max(1)
     }
 
-    /// Returns the setup of a device that writes by units; `None` for other devices. An error has the key, and a
-    /// description of what is wrong with its value.
+    /// Returns the placement setup of a device that writes by units; `None` for other devices. An error consists of a
+    /// key and a message about its value.
     pub fn placement_setup(&self) -> Option<Result<placement::Setup, (&'static str, String)>> {
         self.placement.as_ref().map(|of| self.setup_of(of))
     }

@@ -1,8 +1,8 @@
-//! `gc.low_percent_of_reserve` is the GC watermark as a share of the reserve. It is useful to compare devices with
-//! different reserves or numbers of blocks.
+//! The key `gc.low_percent_of_reserve` is the GC watermark as a share of the reserve. It is useful for comparing
+//! devices with different reserves or different numbers of blocks.
 //!
-//! A device file or an override may have either this key or `gc.low_percent`. `gc.low_percent_of_reserve` is converted,
-//! so a specification has only `gc.low_percent`.
+//! A device file or an override may have either this key or `gc.low_percent`. `gc.low_percent_of_reserve` is converted
+//! to `gc.low_percent`, so a specification has only the latter.
 
 use super::error::{Problem, SpecError};
 use super::tree::{Entry, Node, Tree};
@@ -10,9 +10,9 @@ use super::{Gc, Geometry};
 
 pub(super) const KEY: &str = "gc.low_percent_of_reserve";
 
-/// Renames `gc.low_percent_of_reserve` to `gc.low_percent` in the device file and in overrides. Returns the share
-/// that was given last under the old name. Returns `None` if no share was given, or if an override set
-/// `gc.low_percent` after it.
+/// Renames `gc.low_percent_of_reserve` to `gc.low_percent` in the device file and in overrides. Returns the last share
+/// that was given under the old name. Returns `None` if no share was given, or if a later override set
+/// `gc.low_percent`.
 ///
 /// # Errors
 /// Fails if the share is not a valid percentage, or if the device file has both keys.
@@ -51,8 +51,8 @@ pub(super) fn rename(
     Ok(share)
 }
 
-/// Converts the share to the watermark, if the device has one. The watermark is at least one block of a plane, since
-/// otherwise the last free block could be written before a collection starts.
+/// Converts the share to the watermark, if the device has a watermark. The watermark is at least one block of a plane.
+/// Otherwise, the last free block could be written before a collection starts.
 pub(super) fn resolve(tree: &mut Tree, share: Option<Entry>) {
     let Some(entry) = share.filter(|_| tree.get(Gc::low_percent.name()).is_some()) else {
         return;
@@ -61,7 +61,7 @@ pub(super) fn resolve(tree: &mut Tree, share: Option<Entry>) {
     let reserve = of(Geometry::reserve_percent.name());
     let one_block = (1e6 / of(Geometry::blocks_per_plane.name())).ceil() / 1e4;
     let low = (reserve * number(Some(&entry)) * 100.0).round() / 1e4;
-    // If one of these numbers is missing, the message about the missing key is sufficient.
+    // If one of these numbers is missing, the error message about the missing key is enough.
     let low = match (low + one_block).is_finite() {
         true => low.max(one_block),
         false => 0.0,
@@ -103,14 +103,14 @@ mod tests {
         assert_eq!(low(&[("gc.low_percent", "1")]), Ok(1.0));
         let set = [("gc.low_percent", "1"), ("gc.low_percent_of_reserve", "10")];
         assert_eq!(low(&set), Ok(1.5), "the last one counts");
-        // The reserve is 15 % of 25 blocks, and a fifth of that is less than one block.
+        // The reserve is 15 % of 25 blocks. A tenth of this reserve is less than one block.
         let few = [
             ("geometry.blocks_per_plane", "25"),
             ("gc.low_percent_of_reserve", "10"),
         ];
         assert_eq!(low(&few), Ok(4.0));
         assert_eq!(low(&[("geometry.reserve_percent", "15.5")]), Ok(3.1));
-        // One of 48 blocks is 2.08333 %; rounded down, that would be no whole block.
+        // One of 48 blocks is 2.08333 %. If this percentage were rounded down, it would be less than a whole block.
         let few = [
             ("geometry.blocks_per_plane", "48"),
             ("gc.low_percent_of_reserve", "10"),

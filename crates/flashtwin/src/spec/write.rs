@@ -1,4 +1,4 @@
-//! Writes a [`DeviceSpec`] as TOML text. The same specification can be read from this text.
+//! Writes a [`DeviceSpec`] as TOML text, from which the same specification can be read.
 
 use super::convert::text;
 use super::keys::{find, has_meaning, keys, row, ROWS};
@@ -8,8 +8,8 @@ use super::{Buffer, DeviceSpec, Ftl, Gc, Wear, WriteUnits};
 use crate::component::Value;
 
 impl DeviceSpec {
-    /// Returns the canonical text. It has every key with a meaning for this device, in the order of
-    /// [`keys`](super::keys()). [`DeviceSpec::parse`] returns an equal specification for this text.
+    /// Returns the specification as text in a standard form. The text has every key that has a meaning for this device,
+    /// in the order of [`keys`](super::keys()). [`DeviceSpec::parse`] returns an equal specification for this text.
     pub fn to_toml(&self) -> String {
         let mut text = String::new();
         let mut current = "";
@@ -39,7 +39,7 @@ impl DeviceSpec {
         }
     }
 
-    /// Returns the value of a key that no section declares: a parameter of a component, or a published figure.
+    /// Returns the value of a key that is not a field of a section: a parameter of a component, or a published figure.
     fn parameter_toml(&self, doc: &KeyDoc) -> Option<String> {
         let (section, name) = split(doc.key);
         let is_of = |selector: &str| split(selector).0 == section;

@@ -1,23 +1,25 @@
-//! A copy of the buffer policy's filter. From the copy, GC determines the class of a page that it moves (`gc.moves`,
-//! D-220).
+//! A copy of the filter with which the buffer's policy classifies pages as hot or cold. GC uses the copy to determine
+//! the class of a page that it moves (`gc.moves`, D-220).
 //!
-//! The flash never calls the buffer, so it needs a copy. The copy has the same settings as the policy's filter, and
-//! the same writes enter it at the same instants. It is replaced whenever the policy is. Its contents therefore
-//! always equal those of the filter.
+//! The flash needs a copy because it never calls the buffer. The copy has the same settings as the policy's filter, and
+//! the same writes enter it at the same instants. Whenever the policy is replaced, so is the copy. Its contents
+//! therefore always equal those of the policy's filter.
 
 use super::Flash;
 use crate::buffer::{Filter, Setup};
 use crate::nand::Nand;
 use crate::spec::{DeviceSpec, Moves};
 
-/// Creates an empty copy. Returns `None` if no move of a page depends on it.
+/// Creates an empty copy of the filter. Returns `None` if GC does not need it, because the destination of a moved page
+/// does not depend on its class.
 pub(super) fn classes(spec: &DeviceSpec) -> Option<Box<Filter>> {
     let needed = spec.moves() == Moves::Class;
     needed.then(|| Box::new(Filter::new(&Setup::of(spec))))
 }
 
 impl Flash {
-    /// Replaces the flash by other flash of the same device. The buffer and the state of its policy do not change.
+    /// Replaces the chips and their tables by others for the same device. The copy of the filter is kept, because the
+    /// buffer and the state of its policy do not change.
     pub(super) fn replace_nand(&mut self, nand: Nand) {
         let classes = self.nand.exchange_classes(None);
         *self.nand_untimed() = nand;
@@ -32,7 +34,8 @@ mod tests {
     use crate::spec::builtin;
     use crate::{DeviceSpec, Ssd};
 
-    /// Checks that the copy equals the policy's filter. Called after the flash or the policy was replaced.
+    /// Checks that the copy equals the policy's filter. `after` names the preceding step of the test, for a failure
+    /// message.
     fn assert_same(ssd: &Ssd, after: &str) {
         let copy = ssd.clone().backend.nand.exchange_classes(None);
         let copy = format!("{:?}", copy.expect("moves go by class"));

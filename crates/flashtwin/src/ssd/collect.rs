@@ -1,15 +1,16 @@
-//! Orders to collect garbage now, which a drive receives from its server (D-143).
+//! Orders to collect garbage immediately, which the host gives to a drive (D-143).
 
 use super::Ssd;
 use crate::refused::CollectError;
 
 impl Ssd {
-    /// Orders a die, or all dies, to collect one block each at this instant, whatever the number of free blocks. If
-    /// the device collects superblocks, it collects one superblock. A block is not collected if that would gain
-    /// nothing. Returns the number of dies that received the order.
+    /// Orders a die, or all dies, to collect at this instant, whatever the number of free blocks. Each pool of blocks
+    /// in these dies then collects one block. A device that collects superblocks collects one superblock. A block is
+    /// not collected if that would gain nothing. Returns the number of dies that received the order.
     ///
     /// # Errors
-    /// Fails if there is no such die, or if the device cannot collect a single block.
+    /// Fails if there is no such die, if the die is dead, or if the device's translation layer accepts no orders to
+    /// collect.
     pub fn collect(&mut self, die: Option<u32>) -> Result<u32, CollectError> {
         let dies = self.may_collect(die)?;
         let now = self.now();

@@ -4,11 +4,11 @@ use super::Ssd;
 use crate::spec::{refused, DeviceSpec, SpecError};
 
 impl Ssd {
-    /// Changes keys of garbage collection ([`DeviceSpec::with_gc`]) at this instant. A collection that is due by the new
-    /// settings begins at once; one that has begun is completed. [`Ssd::spec`] has the new values.
+    /// Changes settings of garbage collection ([`DeviceSpec::with_gc`]) at this instant. A collection that is due by
+    /// the new settings begins at once. One that has begun is completed. Afterwards [`Ssd::spec`] has the new values.
     ///
     /// # Errors
-    /// Fails as [`Ssd::may_set_gc`] does; the present settings then remain.
+    /// Fails as [`Ssd::may_set_gc`] does. The settings then remain unchanged.
     pub fn set_gc(&mut self, settings: &[(&str, &str)]) -> Result<(), SpecError> {
         let spec = self.may_set_gc(settings)?;
         let now = self.now();
@@ -28,7 +28,8 @@ impl Ssd {
     /// Returns the specification of this device with other values for keys of garbage collection.
     ///
     /// # Errors
-    /// Fails if a key cannot change while the device runs, if a value is wrong, or if the device writes by units.
+    /// Fails if a key cannot change while the device runs, if a value is wrong, or if the device writes by units
+    /// ([`Ssd::placement`]).
     pub fn may_set_gc(&self, settings: &[(&str, &str)]) -> Result<DeviceSpec, SpecError> {
         let spec = self.spec().with_gc(settings)?;
         if let (Some((key, value)), false) = (settings.first(), self.backend.nand.can_set_gc()) {

@@ -5,13 +5,14 @@ use super::{front, Ssd};
 use crate::spec::{refused, SpecError};
 
 impl Ssd {
-    /// Replaces the buffer's policy by the policy `name`, with these settings of its keys
-    /// ([`crate::DeviceSpec::other_policy`]). The new policy receives the cached pages in the old policy's eviction
-    /// order, as if they were just inserted. Clean pages that it would not insert on a read are evicted. Requests in
-    /// flight are not affected. [`Ssd::spec`] then names the new policy.
+    /// Replaces the buffer's policy by the policy `name` with these `settings` ([`crate::DeviceSpec::other_policy`]).
+    /// The cached pages are inserted into the new policy in the old policy's eviction order. Clean pages are evicted if
+    /// the new policy does not admit reads into the buffer. Requests in flight are not affected. Afterwards
+    /// [`Ssd::spec`] names the new policy.
     ///
     /// # Errors
-    /// Fails as [`crate::DeviceSpec::other_policy`] does. The policy is then unchanged.
+    /// Fails as [`crate::DeviceSpec::other_policy`] does. Also fails if the new policy writes hot and cold pages to
+    /// separate blocks, but the flash was not created for such a policy. The policy is then unchanged.
     pub fn set_policy(&mut self, name: &str, settings: &[(&str, &str)]) -> Result<(), SpecError> {
         let policy = self.spec().other_policy(name, settings)?;
         let mut spec = self.backend.spec.clone();

@@ -1,6 +1,6 @@
 //! One SSD: the flash behind a front end.
 //!
-//! [`Flash`] combines the chips and the assignment of pages to chips.
+//! [`Flash`] is the back end of an SSD: the chips, and the assignment of pages to chips.
 
 mod classes;
 mod collect;
@@ -26,7 +26,7 @@ use classes::classes;
 pub use death::DieError;
 use times::WorkRecord;
 
-/// An SSD. A clone has the whole state of the SSD.
+/// An SSD. A clone has the same state as the original, including requests in flight.
 pub type Ssd = Device<Flash>;
 
 /// The flash of an SSD.
@@ -35,16 +35,17 @@ pub struct Flash {
     spec: Box<DeviceSpec>,
     nand: Nand,
     placement: Places,
-    /// Position of the round robin of dynamic placement: number of pages written so far, modulo a whole round. A chip
-    /// receives as many pages as one of its programs takes, before the next chip does.
+    /// Position in the round robin over the chips, for dynamic placement: the number of pages written so far, modulo a
+    /// round. In a round, each chip in turn receives as many pages as one of its programs writes.
     next_write: u32,
     /// Whether a die is dead.
     has_dead: bool,
-    /// Placement rules of a user, which replace those of the specification; `None` if there are none.
+    /// A user's placement rules, which replace those of the specification. `None` if the latter are used.
     rules: Option<Box<UserRules>>,
-    /// Record of chips whose times have changed, for a policy that uses it.
+    /// Record of the chips whose drain times have changed ([`times`]). `None` if the policy does not use it.
     record: Option<Box<WorkRecord>>,
-    /// Whether the map was changed in no simulated time since the last call of [`Work::take_moved`].
+    /// Whether, since the last call of [`Work::take_moved`], the map was changed outside of simulated time, for example
+    /// by preconditioning.
     is_rewritten: bool,
 }
 
@@ -67,20 +68,20 @@ impl Places {
         }
     }
 
-    /// Returns the chip of a page under static striping.
+    /// Returns the chip of a page with static placement: pages are striped over the chips.
     #[inline(always)]
     fn chip(&self, lpn: Lpn) -> u32 {
         self.by_chips.div_rem(self.by_stride.div(lpn.0)).1
     }
 
-    /// Returns the number of pages in a whole round of the round robin.
+    /// Returns the number of pages in a round of the round robin over the chips.
     fn writes_a_turn(&self) -> u32 {
         self.by_chips.by() * self.pages_per_program
     }
 }
 
-/// Kinds of flash. The most frequent kinds have static placement, and write a page to the stream that the caller
-/// requests.
+/// Kinds of flash ([`Work::kind`]). The two most frequent kinds have static placement, and write each page to the
+/// stream (hot or cold) that the caller requests.
 const ANY: u8 = 0;
 const STATIC_MSR: u8 = 1;
 const STATIC_MODERN: u8 = 2;
@@ -190,8 +191,8 @@ unsafe impl Work for Flash {
         done: &mut Option<Done>,
     ) -> Option<usize> {
         let unit = self.nand.on_event(resource, now, events, done);
-        // If no unit is returned, the event has only continued the collection of a die. This die has the number of
-        // the resource.
+        // If no unit is returned, the event has only continued the collection of a die. The number of this die is that
+        // of the resource.
         self.note_change(unit.unwrap_or(resource));
         let unit = unit?;
         if self.has_dead {
@@ -340,7 +341,7 @@ impl Flash {
         chip
     }
 
-    /// Processes the event of an array's member, as [`Work::on_event`] does. Dies of members never fail.
+    /// Processes an event of the flash of a member of an array, as [`Work::on_event`] does. Dies of members never fail.
     #[inline(always)]
     pub(crate) fn process_event(
         &mut self,
@@ -353,8 +354,8 @@ impl Flash {
         self.nand.on_event_into(resource, now, events, done)
     }
 
-    /// Queues an operation on a chip of an array's member whose front end takes no time. No policy follows the times of
-    /// this chip.
+    /// Queues an operation on a chip of a member of an array. Called if the member's front end takes no time. No change
+    /// of the chip's times is recorded, because such a member has no buffer policy.
     #[inline(always)]
     pub(crate) fn enqueue_on_member(
         &mut self,
@@ -367,24 +368,24 @@ impl Flash {
         self.nand.enqueue(chip, op, now, events);
     }
 
-    /// Starts the next operation of a chip of an array's member whose front end takes no time.
+    /// Starts the next operation of a chip of a member of an array. Called if the member's front end takes no time.
     #[inline(always)]
     pub(crate) fn activate_on_member(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
         self.nand.activate(chip, now, events);
     }
 
-    /// Sets the number of the device's first resource in the event queue.
+    /// Sets the number of the flash's first resource in the event queue.
     pub(crate) fn set_first_resource(&mut self, first: usize) {
         self.nand.set_first_resource(first);
     }
 
-    /// Orders a die, or all dies, to collect one block each (D-143).
+    /// Orders the pools of a die, or of all dies, to collect one block each (D-143).
     pub(crate) fn collect(&mut self, die: Option<u32>, now: Time, events: &mut EventQueue) {
         self.nand.force_one_each(die);
         self.activate_all(now, events);
     }
 
-    /// Takes over a specification that differs in GC settings only.
+    /// Replaces the specification by one that differs only in its GC settings.
     pub(crate) fn set_gc(&mut self, spec: DeviceSpec, now: Time, events: &mut EventQueue) {
         self.nand.set_gc(&spec);
         *self.spec = spec;
@@ -445,8 +446,7 @@ impl Ssd {
         Device::behind(&front(spec), flash, policy)
     }
 
-    /// Replaces the placement rules that [`Ssd::spec`] names by a user's rules. The device must never have been
-    /// written.
+    /// Replaces the placement rules that [`Ssd::spec`] names by a user's rules.
     ///
     /// # Errors
     /// Fails if the device does not write by units, or if a sequence of writes exists that would find no room.
@@ -461,10 +461,10 @@ impl Ssd {
         Ok(())
     }
 
-    /// Simulates a power loss at this instant. Afterwards the buffer is empty, and has the policy that [`Ssd::spec`]
-    /// names. The result lists the lost contents. Requests in flight never complete. [`Device::now`] advances until
-    /// the flash is idle, and counters start at zero (D-135). If the flash is not idle within `steps` events, returns
-    /// `None`; the device must not be used any more then.
+    /// Simulates a power loss at this instant. Requests in flight never complete. [`Device::now`] advances until the
+    /// flash is idle. Afterwards the buffer is empty and has the policy that [`Ssd::spec`] names, and all counters are
+    /// zero (D-135). The result lists the lost pages. Returns `None` if the flash is not idle after `steps` events. The
+    /// device must not be used any more then.
     pub fn cut_power(&mut self, steps: u64) -> Option<PowerCut> {
         let spec = self.backend.spec.clone();
         self.backend.nand.exchange_classes(classes(&spec));
@@ -475,12 +475,13 @@ impl Ssd {
         cut
     }
 
-    /// Returns the tables and rules for writing by units. `None` for devices that do not write by units.
+    /// Returns the tables and rules of [`crate::placement`]. `None` for devices that do not write by units (sets of
+    /// blocks that are erased together).
     pub fn placement(&self) -> Option<&Placed> {
         self.backend.nand.units()
     }
 
-    /// Returns the tables and rules for writing by units, mutably, for commands of the host.
+    /// Returns the tables and rules of [`crate::placement`], mutably, so that commands of the host can change them.
     pub fn placement_mut(&mut self) -> Option<&mut Placed> {
         self.backend.nand.units_mut()
     }
@@ -506,7 +507,7 @@ impl Ssd {
         self.backend.nand.is_logged()
     }
 
-    /// Returns the number of free blocks of all chips.
+    /// Returns the total number of free blocks of all chips.
     pub fn free_blocks(&self) -> u32 {
         let chips = 0..self.spec().geometry.chips as usize;
         chips.map(|chip| self.backend.nand.free_blocks(chip)).sum()
@@ -528,7 +529,7 @@ impl Ssd {
         !self.chips_in_gc().is_empty()
     }
 
-    /// Returns the chip of a page.
+    /// Returns the chip that holds a page's copy or will receive its next write; `None` if neither is known.
     #[inline]
     pub(crate) fn backend_unit(&self, lpn: Lpn) -> Option<ChipId> {
         self.backend.unit_of(lpn)
@@ -541,24 +542,24 @@ impl Ssd {
         }
     }
 
-    /// Returns the number of pools that have an order to collect which is not finished.
+    /// Returns the number of pools of blocks that have not finished an order to collect.
     pub(crate) fn gc_left(&self) -> u32 {
         self.backend.nand.orders().map_or(0, Orders::left)
     }
 
-    /// Returns the fewest free blocks that a pool had directly after it took one, over all pools, since the last
-    /// call.
+    /// Returns the lowest number of free blocks that any pool has had since the last call, counted directly after the
+    /// pool took a free block. `None` if no pool took one.
     #[inline]
     pub(crate) fn take_lowest(&mut self) -> Option<u32> {
         self.backend.nand.take_lowest()
     }
 
-    /// Returns the numbers of blocks of a pool: all blocks, reserved blocks, and the watermark.
+    /// Returns numbers of blocks of a pool: the size of the pool, the reserved blocks, and the GC watermark.
     pub(crate) fn pool_blocks(&self) -> PoolBlocks {
         self.backend.nand.pool_blocks()
     }
 
-    /// Checks that all tables agree with each other. For tests; takes a pass over the whole device.
+    /// Checks that all tables agree with each other. Intended for tests, because the whole device is visited.
     ///
     /// # Errors
     /// The error names the first table that disagrees with another one.
@@ -577,8 +578,8 @@ impl Ssd {
         self.backend.nand.free_pages()
     }
 
-    /// Returns the number of pages that blocks have fewer in SLC mode than in normal mode, summed over all openings
-    /// in SLC mode. No program uses these pages, but each erase counts them.
+    /// Returns the number of pages that blocks lack in SLC mode compared with normal mode, summed over all blocks
+    /// opened in SLC mode so far. These pages are never programmed, but an erase counts them as erased.
     pub fn slc_pages_lacked(&self) -> u64 {
         self.backend.nand.slc_pages_lacked()
     }

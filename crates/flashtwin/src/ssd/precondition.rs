@@ -1,9 +1,9 @@
 //! Initial states of a drive; saving and loading the state of a drive.
 //!
-//! Random writing converges to a state that depends only on geometry, reserve and watermarks. To reach this state, a
-//! single chip is written by the device's own rules. The state of this chip is copied to all chips, each time with
-//! other logical pages ([`Ssd::fill_steady`]). Further writes between two copies ensure that no two chips have the
-//! same state.
+//! Random writing converges to a *steady state* that depends only on geometry, reserve and watermarks.
+//! [`Ssd::fill_steady`] writes a single chip by the device's own rules until it is in this state. The state is then
+//! copied to all chips, each time with other logical pages. Between two copies, the single chip is written further, so
+//! that no two chips have the same state.
 
 use std::io::{self, Read, Write};
 
@@ -17,16 +17,16 @@ use crate::units::Lpn;
 use crate::units::Stream;
 use crate::watch::{each_page, Unwatched, Watch};
 
-/// Number of random writes between the prefetch of a map entry and its use.
+/// Number of random writes by which the prefetch of a map entry precedes the use of this entry.
 const AHEAD: usize = 16;
-/// Number of times that each exported page of the worn-in chip is written at random, on average, before its state is
-/// first copied. A fraction of e^-8 of the pages then still has the version of the sequential fill.
+/// Number of random writes, per exported page, of the chip whose state is copied to all chips. After these writes, only
+/// a fraction e^-8 of the pages still has its contents of the sequential fill.
 const WEAR_IN: u64 = 8;
-/// Number of times that all pages are programmed in order to level the superblocks. After the first time, each
-/// superblock has been collected once on average.
+/// Number of pages that are programmed to level the superblocks ([`Ssd::fill_steady_by_sets`]), as a multiple of the
+/// pages of the device. After one multiple, each superblock has been collected once on average.
 const LEVELLING: u64 = 2;
-/// Largest number of random pages that are drawn to fill a policy's own blocks, as a multiple of the number of pages
-/// of these blocks.
+/// Limit on the number of random pages that are drawn to fill the blocks of the buffer's policy, as a multiple of the
+/// number of pages in these blocks.
 const OPENING_TRIES: u64 = 8;
 
 impl Ssd {
@@ -37,8 +37,8 @@ impl Ssd {
         );
     }
 
-    /// Writes every exported page once in ascending order. The reference (DiskSim with Microsoft's SSD extension)
-    /// starts in this state.
+    /// Writes every exported page once, in ascending order. The reference simulator (DiskSim with Microsoft's SSD
+    /// extension) starts with a device in this state.
     pub fn fill_sequential(&mut self) {
         self.assert_idle();
         self.renew();
@@ -51,8 +51,8 @@ impl Ssd {
         self.write_random_watched(rng, pages, &Unwatched)
     }
 
-    /// Works like [`Ssd::write_random`] with one sequence of random numbers, and reports progress to `watch`. Also
-    /// returns false if `watch` stopped it.
+    /// Works like a single call of [`Ssd::write_random`], but reports progress to `watch`. Also returns false if
+    /// `watch` stopped it.
     fn write_random_watched(&mut self, rng: &mut Rng, pages: u64, watch: &dyn Watch) -> bool {
         self.assert_idle();
         let exported = u64::from(self.spec().exported_pages());
@@ -75,8 +75,8 @@ impl Ssd {
         self.read_only = false;
     }
 
-    /// Resets the flash to new. If the flash is new already, its tables are kept. To allocate them again would be
-    /// most of the memory traffic of a run.
+    /// Resets the flash to the state in which it was never written. If it is in this state already, its tables are
+    /// kept, because allocating them again would cause most of the memory traffic of a run.
     fn renew(&mut self) {
         if !self.is_new() {
             let new = self.backend.new_nand();
@@ -97,14 +97,15 @@ impl Ssd {
         written
     }
 
-    /// Fills the blocks to which the buffer's policy writes the pages of its choice (D-176). Random pages of the
-    /// whole device are written to them until every such block has been sealed once and a random part of the next
-    /// block is written. Returns false if the device wore out. Does nothing if the policy has no such blocks.
+    /// Fills the blocks to which the buffer's policy writes some pages (such as hot pages) separately (D-176). Random
+    /// pages of the whole device are written to these blocks. On each chip, as many pages are written as one such block
+    /// per pool has, and then a random part of as many. Returns false if the device wore out. Does nothing if the
+    /// policy has no such blocks.
     ///
-    /// The blocks are filled before the run, because each of them takes a free block, for which its chip must collect
-    /// several blocks in succession. Otherwise, all chips would collect at the start of the run. Pages are drawn from
-    /// the whole device. If they were drawn from a small set, their block would soon be entirely invalid, and the
-    /// first collection would be cheap for any policy.
+    /// The blocks are filled before the run. Otherwise all chips would collect at the start of the run: to open such a
+    /// block, a chip needs a free block, for which it must collect several blocks in succession. Pages are drawn from
+    /// the whole device. If they were drawn from a small set, their block would soon be entirely invalid, and the first
+    /// collection would be cheap for any policy.
     pub fn open_policy_blocks(&mut self, seed: u64) -> bool {
         self.assert_idle();
         if !self.spec().policy_separates() {
@@ -119,7 +120,8 @@ impl Ssd {
         let pages = u64::from(pools * spec.hot_pages_per_block());
         let mut rng = Rng::new(seed);
         let mut left: Vec<u64> = (0..chips).map(|_| pages + rng.below(pages)).collect();
-        // A dead die gets no turn. The number of pages drawn is limited, and pages for the dead die are not written.
+        // The loop is limited because no page is placed on a dead die, so that the die's count in `left` stays above
+        // zero.
         for _ in 0..OPENING_TRIES * pages * u64::from(chips) {
             let lpn = Lpn(rng.below(exported) as u32);
             let chip = self.backend.unit_for_write(lpn);
@@ -142,20 +144,20 @@ impl Ssd {
         self.backend.nand_untimed().trim_untimed(lpn);
     }
 
-    /// Puts the device into steady state, to which random writing converges.
+    /// Puts the device into steady state: the state to which random writing converges.
     pub fn fill_steady(&mut self, seed: u64) {
         self.fill_steady_announced(seed, &Unwatched);
     }
 
-    /// Puts the device into steady state ([`Ssd::fill_steady`]), and reports progress to `watch`. Returns false if
-    /// `watch` stopped it. The flash is then in an undefined state and must not be used.
+    /// Puts the device into steady state as [`Ssd::fill_steady`] does, and reports progress to `watch`. Returns false
+    /// if `watch` stopped the work. The flash is then in an undefined state and must not be used.
     pub fn fill_steady_watched(&mut self, seed: u64, watch: &dyn Watch) -> bool {
         watch.expect(self.steady_pages());
         self.fill_steady_announced(seed, watch)
     }
 
-    /// Returns the number of pages that [`Ssd::fill_steady`] writes or copies. The writes that level superblocks are
-    /// not included.
+    /// Returns the number of pages that [`Ssd::fill_steady`] writes or copies, without the writes that level
+    /// superblocks.
     pub(crate) fn steady_pages(&self) -> u64 {
         if let Some(pages) = self.backend.nand.steady_pages() {
             return pages;
@@ -201,7 +203,8 @@ impl Ssd {
         true
     }
 
-    /// Returns a device that consists of one of the chips, in steady state. `None` if `watch` stopped it.
+    /// Returns a device that consists of a single chip of this device, in steady state. `None` if `watch` stopped the
+    /// work.
     fn worn_chip(&self, rng: &mut Rng, watch: &dyn Watch) -> Option<Ssd> {
         let mut one = self.spec().clone();
         one.geometry.chips = 1;
@@ -217,21 +220,22 @@ impl Ssd {
         written.then_some(worn)
     }
 
-    /// Returns factor and shift of a permutation. It renumbers the logical pages of the worn-in chip for the copy of
-    /// its state on another chip.
+    /// Returns the factor and shift of a random permutation of logical pages. When the state of the single chip is
+    /// copied to another chip, its logical pages are renumbered by this permutation.
     fn renaming(&self, pages: u32, rng: &mut Rng) -> (u32, u32) {
         let factor = coprime(pages, rng.below(pages as u64) as u32);
         let shift = rng.below(pages as u64) as u32;
-        // A renumbered page could move to the other region, so pages keep their numbers.
+        // With `ftl.separation = "region"`, the number of a page determines its region, so pages keep their numbers.
         match self.spec().ftl.separation {
             Separation::Region => (1, 0),
             _ => (factor, shift),
         }
     }
 
-    /// Fills a device whose chips are collected together. The same blocks are in use on all chips, each with
-    /// different pages. The number of valid pages then varies as much between superblocks as between the blocks of a
-    /// single chip, which is more than in steady state. Random writes then reduce this variation.
+    /// Puts a device with superblocks, which are collected on all chips together, into steady state. First the state of
+    /// a single chip is copied to all chips, each time with other logical pages. The number of valid pages then varies
+    /// as much between superblocks as between the blocks of a single chip, which is more than in steady state. Random
+    /// writes then reduce this variation.
     fn fill_steady_by_sets(&mut self, rng: &mut Rng, watch: &dyn Watch) -> bool {
         let mut spec = self.spec().clone();
         spec.wear.erase_limit = None;
@@ -267,8 +271,8 @@ impl Ssd {
         self.read_only = false;
     }
 
-    /// Writes the state of the flash. The device must be idle. Its buffer must be empty, or its data must have been
-    /// written back.
+    /// Writes the state of the flash to `out`. The device must be idle. Its buffer must be empty, or the data of the
+    /// buffer must have been written back.
     ///
     /// # Errors
     /// Fails if `out` does.
@@ -288,8 +292,8 @@ impl Ssd {
     }
 
     /// Reads a state that [`Ssd::save_state`] wrote for the same specification. After an error, the device is
-    /// unchanged. If the device is new, the state is read into its tables directly. A second set of tables would
-    /// double the memory of a run.
+    /// unchanged. If the device is new, the state is read directly into its tables, because a second set of tables
+    /// would double the memory of a run.
     ///
     /// # Errors
     /// Fails if reading `input` fails, or if the state does not fit this device.
@@ -321,14 +325,14 @@ impl Ssd {
     }
 }
 
-/// Returns the number of pages that are written on the worn-in chip between two copies of its state. The device has
-/// `chips` chips with `pages` pages each.
+/// Returns the number of pages that are written to the single chip between two copies of its state, for a device with
+/// `chips` chips of `pages` pages each.
 fn between_stamps(pages: u32, chips: u32) -> u64 {
     u64::from((pages / chips).clamp(pages / 64, pages / 16).max(1))
 }
 
-/// Returns the number of host pages after which a device has programmed [`LEVELLING`] times the number of its pages.
-/// The number follows from the write amplification of the worn-in chip.
+/// Returns the number of pages that the host must write until a device has programmed [`LEVELLING`] times the number of
+/// its pages. This number follows from the write amplification of the single chip `worn`.
 fn levelling_pages(worn: &Ssd, spec: &DeviceSpec) -> u64 {
     let report = worn.flash_report_without_wear();
     let pages = LEVELLING * u64::from(spec.physical_pages());
@@ -337,8 +341,8 @@ fn levelling_pages(worn: &Ssd, spec: &DeviceSpec) -> u64 {
         .expect("fewer pages than programmed")
 }
 
-/// Reads the positions of the round robins and the state of the flash into `nand`. Returns the position of the
-/// device's own round robin.
+/// Reads the positions of the round robins and the state of the flash. Stores them in `nand`, except the position of
+/// the round robin over chips, which it returns.
 fn read_over(
     nand: &mut Nand,
     next_write: u32,
@@ -367,7 +371,7 @@ mod tests {
     use crate::spec::builtin;
     use crate::{DeviceSpec, Ssd};
 
-    /// Requests that were served before preconditioning do not affect the preconditioned state.
+    /// Pages that were written before preconditioning do not affect the preconditioned state.
     #[test]
     fn preconditioned_state_ignores_earlier_requests() {
         for seed in crate::seeds(3) {
@@ -404,7 +408,7 @@ mod tests {
         }
     }
 
-    /// Each chip has one full block and one open block with pages of the policy's choice.
+    /// Afterwards each chip has one full block and one open block with the pages that the policy writes separately.
     #[test]
     fn the_policy_s_blocks_have_been_sealed_once() {
         let set = [

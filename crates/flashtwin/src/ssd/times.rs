@@ -1,8 +1,8 @@
-//! The record of the chips whose drain times have changed, and of the idle chips. A policy that follows the times uses
-//! it.
+//! The record of the chips whose drain times have changed, and of the idle chips. The drain time of a chip is the time
+//! until the chip has completed its work. Some buffer policies use this record.
 //!
-//! The drain time of a chip as printed (ECR's Eqs 1 to 4) depends on its queue, its operations in service, and its
-//! part of the page map. With static placement, only operations of the chip itself change these. The record is kept
+//! By Equations 1 to 4 of the ECR paper, the drain time of a chip depends on its queue, its operations in service, and
+//! its part of the page map. With static placement, only operations of the chip itself change these. The record is kept
 //! only for such flash, and only if the policy requires it.
 
 use super::Flash;
@@ -13,11 +13,11 @@ use crate::units::ChipId;
 /// Record of the work of all chips.
 #[derive(Clone, Debug)]
 pub(super) struct WorkRecord {
-    /// Chips whose work has changed.
+    /// Chips whose work (queued or in service) has changed.
     pub changes: ChipChanges,
     /// Chips without work. A chip that becomes idle is added when it is [activated](super::Work::activate).
     idle: ChipSet,
-    /// Whether `idle` must be computed anew, because chips have changed in no time.
+    /// Whether `idle` must be computed anew, because chips have changed outside of simulated time.
     is_stale: bool,
 }
 
@@ -38,7 +38,7 @@ impl WorkRecord {
 }
 
 impl Flash {
-    /// Returns an empty record if `on`, and if this flash can keep a record.
+    /// Returns an empty record if `on` is true and this flash can keep a record; otherwise `None`.
     pub(super) fn record_of_times(&self, on: bool) -> Option<Box<WorkRecord>> {
         let by_chip = match &self.nand {
             Nand::Msr(_) | Nand::Layered(_) => true,
@@ -55,7 +55,8 @@ impl Flash {
         kept.then(|| Box::new(record()))
     }
 
-    /// Returns the record. When a die fails, its operations move to other dies, so the record is not valid then.
+    /// Returns the record if it is valid. It is not valid after a die has failed, because the operations of the die
+    /// then move to other dies.
     #[inline(always)]
     pub(super) fn valid_record(&self) -> Option<&WorkRecord> {
         self.record.as_deref().filter(|_| !self.has_dead)
@@ -93,7 +94,7 @@ impl Flash {
         }
     }
 
-    /// Records that the work of any chip and the place of any page may have changed.
+    /// Records that the work of all chips and the locations of all pages may have changed.
     pub(super) fn note_all(&mut self) {
         self.is_rewritten = true;
         if let Some(record) = &mut self.record {
@@ -102,7 +103,8 @@ impl Flash {
         }
     }
 
-    /// Returns the back end for a change in which no time passes. All chips and pages are recorded as changed.
+    /// Returns the chips and their tables, for a change outside of simulated time. All chips and pages are recorded as
+    /// changed.
     pub(super) fn nand_untimed(&mut self) -> &mut Nand {
         self.note_all();
         &mut self.nand
@@ -117,7 +119,7 @@ mod tests {
     use crate::units::ChipId;
     use crate::{DeviceSpec, Ssd};
 
-    /// Settings of back ends that keep a record.
+    /// Settings of several kinds of flash that can keep a record.
     const FLASH: [&[(&str, &str)]; 4] = [
         &[],
         &[
@@ -155,7 +157,7 @@ mod tests {
         ssd
     }
 
-    /// Compares the set of idle chips with the chips.
+    /// Checks that the recorded set of idle chips is correct.
     fn check_idle(ssd: &Ssd) {
         let flash = &ssd.backend;
         if let Some(idle) = flash.valid_record().and_then(|record| record.idle()) {
@@ -166,8 +168,8 @@ mod tests {
         }
     }
 
-    /// Submits random requests, with at most `depth` in flight. Returns the completions, and the counters of the
-    /// flash, as text.
+    /// Submits random requests, with at most `depth` in flight. Returns, as text, the completions and the counters of
+    /// the flash.
     fn drive(ssd: &mut Ssd, seed: u64, depth: usize) -> String {
         let mut rng = Rng::new(seed);
         let page = u64::from(ssd.spec().geometry.page_bytes);
@@ -222,7 +224,8 @@ mod tests {
         }
     }
 
-    /// At each eviction, a debug assertion compares the table of times with the device.
+    /// At each eviction, a debug assertion compares the policy's table of drain times with the device. The test changes
+    /// the device outside of simulated time, and replaces the policy.
     #[test]
     fn the_table_follows_changes_without_time() {
         for flash in FLASH {

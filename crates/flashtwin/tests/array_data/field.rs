@@ -1,5 +1,5 @@
-//! Arithmetic of real parity, as in RAID-6: GF(2^8) with the polynomial 0x11d, eight bytes at a time. P is the sum of
-//! the data of all places. Q is the sum over all places k of the data times g^k.
+//! The parity arithmetic of RAID-6, on eight bytes at a time: GF(2^8) with the polynomial 0x11d. Each page of data in a
+//! stripe has a place k. P is the sum of the data of all places. Q is the sum of the data times g^k.
 
 /// Returns each byte of `x` multiplied by the generator g.
 fn twice(x: u64) -> u64 {
@@ -23,14 +23,14 @@ fn inverse(of: u8) -> u8 {
     (1..=255).find(one).expect("not zero")
 }
 
-/// Returns parity `which` (0: P, 1: Q) of the data of all places.
+/// Returns parity `which` (0: P, 1: Q) of the data of all places in a stripe.
 pub fn parity(which: usize, data: &[u64]) -> u64 {
     let places = data.iter().enumerate();
     places.fold(0, |sum, (k, &x)| sum ^ times_power(x, which * k))
 }
 
-/// Computes the data of all places. Unknown data are `None` in `known`. `parities` has pairs of the number of a
-/// parity (0: P, 1: Q) and its value. Returns `None` if more data are unknown than parities are given.
+/// Computes the data of all places in a stripe. `known` has `None` for unknown data. `parities` has pairs: the number
+/// of a parity (0: P, 1: Q) and its value. Returns `None` if more data are unknown than parities are given.
 pub fn solve(known: &[Option<u64>], parities: &[(usize, u64)]) -> Option<Vec<u64>> {
     let zeros: Vec<u64> = known.iter().map(|x| x.unwrap_or(0)).collect();
     let unknown: Vec<usize> = (0..known.len()).filter(|&k| known[k].is_none()).collect();

@@ -1,7 +1,8 @@
-//! Tests that arrays keep data. They use random reads, writes, trims, failures and rebuilds, with real contents.
+//! Tests that arrays keep data, with random reads, writes, trims, failures and rebuilds, and with real contents.
 //!
-//! A schedule is a random array, drawn from a seed, and a random sequence of operations and failures. The shadow
-//! follows the log of the array and computes all contents. When a member fails, its contents become random.
+//! A *schedule* is a random array and a random sequence of operations and failures, both drawn from a seed. The
+//! *shadow* follows the log of the array and computes the contents of all pages. When a member fails, its contents
+//! become random.
 
 mod field;
 mod shadow;
@@ -86,7 +87,7 @@ fn draw(level: &str, rng: &mut Rng) -> (Array, Shape) {
         };
         set.extend([("array.segment", segment), ("array.spare_percent", spare)]);
     }
-    // Depending on the delay, some reads are hedged although they would complete soon, or no read is hedged.
+    // With a short delay, reads are hedged although they would soon complete. With a long delay, no read is hedged.
     if level != "raid0" && level != "swan" && pick(&["no", "yes"]) == "yes" {
         set.push(("array.reads", "hedged"));
         match pick(&["0", "40", "200", "1000"]) {
@@ -162,7 +163,8 @@ impl Run {
         self.array.exported_bytes() / 4096
     }
 
-    /// Submits a random request. Requests are often close together, so that they concern the same pages.
+    /// Submits a random request. The addresses of requests are often close together, so that requests concern the same
+    /// pages.
     fn random_request(&mut self) -> Result<(), String> {
         let pages = self.pages();
         let span = 1 + self.rng.below(12).min(pages - 1);
@@ -241,7 +243,7 @@ impl Run {
     }
 
     fn run(&mut self) -> Result<(), String> {
-        // An array of groups collects only after its spare room has been written, so that it needs more requests.
+        // An array of groups collects only after its spare room has been written. Therefore it gets more requests.
         let more = if self.shadow.has_groups() { 240 } else { 0 };
         let requests = 60 + self.rng.below(120) + more;
         for _ in 0..requests {
@@ -276,9 +278,9 @@ impl Run {
 /// - reads checked,
 /// - failures,
 /// - members rebuilt,
-/// - reads hedged (in an array of groups: pages moved),
-/// - hedged reads completed by the second read (in an array of groups: segments trimmed),
-/// - pages of plain arrays sent without a record.
+/// - hedged reads (in an array of groups: pages moved instead),
+/// - hedged reads completed by the second read (in an array of groups: segments trimmed instead),
+/// - pages sent on the fast path, for which plain arrays keep no record.
 fn schedule(level: &str, seed: u64) -> Result<[u64; 6], String> {
     let mut rng = Rng::new(seed);
     let (mut array, shape) = draw(level, &mut rng);

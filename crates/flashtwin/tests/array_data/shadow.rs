@@ -1,9 +1,9 @@
-//! The contents of an array: of the pages of its members, of the pages that jobs compute, and of the pages that the
-//! host may read.
+//! The shadow of an array: the contents of its members' pages, the contents that jobs compute, and the contents that
+//! the host may read.
 //!
-//! The shadow executes the log of an array. If a member reads a page that is being written, it may return the old or
-//! the new contents; the shadow chooses one of them at random. A read by the host may return the contents of any
-//! concurrent write, or of the last writes completed before it.
+//! The shadow executes the log of an array. If a member reads a page that is being written, the read may return the old
+//! or the new contents; the shadow chooses one of them at random. A read by the host may return the contents of any
+//! concurrent write, or of the last writes completed before the read.
 
 use std::collections::HashMap;
 
@@ -24,7 +24,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Returns the page number on the members at which an array page is stored, and its data place in the row.
+    /// Returns the position of an array page: the page number on its member, and its data place in the row.
     fn place_of(&self, lpn: Lpn) -> (u32, usize) {
         let unit = lpn.0 / self.chunk;
         let row = unit / self.data as u32;
@@ -35,8 +35,8 @@ impl Shape {
     }
 }
 
-/// A page of a member: its contents, and its writes in flight. Each write is given by the number of its request to
-/// the member, its place in the order of writes, and the contents that it writes.
+/// A page of a member: its contents and its writes in flight. A write in flight has three values: the number of its
+/// request to the member, its place in the order of writes, and the contents that it writes.
 #[derive(Clone, Default)]
 struct Cell {
     value: u64,
@@ -85,7 +85,7 @@ struct PageOp {
     allowed: Vec<u64>,
 }
 
-/// A write of an array page. The page may have the contents of this write.
+/// A write of an array page. The page may contain the data of this write.
 struct Written {
     value: u64,
     from: u64,
@@ -101,16 +101,17 @@ pub struct Shadow {
     ops: HashMap<u32, PageOp>,
     /// Contents that were read to be moved, by the number of the move.
     moves: HashMap<u32, u64>,
-    /// Pairs of reads of one page, one of which hedges the other: for each read, the other one. Both are in flight.
+    /// Pairs of reads of the same page, where the second hedges the first. While both are in flight, each is mapped to
+    /// the other.
     twins: HashMap<u32, u32>,
     pages: Vec<Vec<Written>>,
-    /// Number of events so far. It is also the contents of a page that is written at this event.
+    /// Number of events so far. A page that is written at this event gets the number as its contents.
     clock: u64,
     /// Whether only reads are in flight. All reads of a page must then return the same contents.
     pub at_rest: bool,
     /// Number of reads checked.
     pub reads: u64,
-    /// Number of pages sent on the fast path of small writes. In the log, their numbers are larger than those of
+    /// Number of pages sent on the fast path of small writes. In the log, these pages have larger numbers than
     /// requests.
     pub pages_of_pairs: u64,
 }
@@ -217,7 +218,7 @@ impl Shadow {
         self.ops.get_mut(&op).expect("it was asked").value = Some(value);
     }
 
-    /// Checks a read that is served from the controller's memory. It returns the contents of the newest write in
+    /// Checks a read that is served from the controller's memory. The read returns the contents of the newest write in
     /// flight.
     fn completed_from_memory(&mut self, op: u32) -> Result<(), String> {
         let page = &self.pages[self.ops[&op].lpn.0 as usize];
@@ -228,8 +229,8 @@ impl Shadow {
         Ok(())
     }
 
-    /// Records that a read is sent a second time, as `twin`, to hedge the first. Both reads may complete, and both
-    /// results must be right.
+    /// Records that a read is sent a second time, as `twin`, to hedge the first. Both reads may complete, and both must
+    /// return permitted contents.
     fn hedged(&mut self, op: u32, twin: u32) {
         let first = &self.ops[&op];
         let second = PageOp {
@@ -244,8 +245,8 @@ impl Shadow {
         self.twins.insert(twin, op);
     }
 
-    /// Checks the result of the second read to complete, of a pair of hedged reads. There is no result if the read
-    /// was lost with a member.
+    /// Checks the second read to complete of a pair of hedged reads. If this read was lost with a member, there is no
+    /// result to check.
     fn late(&mut self, op: u32) -> Result<(), String> {
         if self.twins.remove(&op).is_some() {
             return Err("the first response is not late".into());
@@ -272,13 +273,13 @@ impl Shadow {
         Ok(op.value)
     }
 
-    /// Adds contents to those that the reads in flight of a page may return.
+    /// Adds contents that reads in flight of a page may return.
     fn also_allowed(&mut self, lpn: Lpn, value: u64) {
         let reads = self.ops.values_mut().filter(|op| op.lpn == lpn);
         reads.for_each(|op| op.allowed.push(value));
     }
 
-    /// Records a trim. From then on, reads of the page may return either zeros or the contents from before the trim.
+    /// Records a trim. Later reads of the page may return either zeros or the contents from before the trim.
     fn forgotten(&mut self, lpn: Lpn) {
         let page = &mut self.pages[lpn.0 as usize];
         page.retain(|written| written.value != 0);
@@ -346,7 +347,7 @@ impl Shadow {
         self.jobs.insert(id, job);
     }
 
-    /// Computes the data of all places of a page stripe before the job, from the pages that the job has read.
+    /// Computes the data of a page stripe as they were before the job, from the pages that the job has read.
     fn whole(&self, job: &Job, page: u32) -> Result<Vec<u64>, String> {
         let at = |place: usize| job.read.get(&(place, page)).copied();
         let known: Vec<Option<u64>> = (0..self.shape.data).map(at).collect();
@@ -474,8 +475,8 @@ impl Shadow {
         }
     }
 
-    /// Checks an operation on pages of a group. No write of these pages may be in flight. A page is written only if
-    /// it was trimmed or never written, and is written or trimmed only if it is not being read.
+    /// Checks an operation on pages of a group against three conditions. No write of these pages is in flight. A page
+    /// that is written was trimmed before, or never written. A page that is written or trimmed is not being read.
     fn is_in_order(&self, member: usize, pages: (u32, u32), op: Op) -> Result<(), String> {
         let (first, end) = (pages.0, pages.0 + pages.1);
         let cells = &self.members[member][first as usize..end as usize];
@@ -493,7 +494,7 @@ impl Shadow {
         }
     }
 
-    /// Returns the sum of the newest contents of a page over all other members of the group.
+    /// Returns the sum of a page's newest contents on all other members of the group.
     fn sum_of_others(&self, member: usize, page: usize) -> u64 {
         let size = self.shape.members / self.shape.groups;
         let first = member / size * size;
@@ -568,8 +569,8 @@ impl Shadow {
         }
     }
 
-    /// Checks that data and parity sum to zero in every page stripe of each group. The stripe that is being written
-    /// may be an exception.
+    /// Checks that data and parity sum to zero in every page stripe of each group. In each group, one stripe may be an
+    /// exception: the stripe that is being written.
     fn parity_is_whole(&self) -> Result<(), String> {
         let size = self.shape.members / self.shape.groups.max(1);
         for group in 0..self.shape.groups {

@@ -1,4 +1,4 @@
-//! Mirrors: the copy from which a page is read.
+//! Mirrors: the choice of the copy from which a page is read.
 
 use super::{array, do_alone, request, until_idle};
 use flashtwin::{Array, Cause, Op};
@@ -32,8 +32,8 @@ fn reads_go_to_the_member_with_the_fewest_requests() {
     }
 }
 
-/// Consecutive pages of one request are read from one copy, with one request to its member. If the array is idle,
-/// this is the first copy.
+/// Consecutive pages of one request are read from one copy, with one request to the copy's member. An idle array reads
+/// the first copy.
 #[test]
 fn one_request_is_not_torn_apart() {
     let mut device = array("raid1", "harmonia*2", &[]);

@@ -26,7 +26,7 @@ fn lost(array: &Array) -> Vec<u32> {
     array.power_cut().lost.iter().map(|lpn| lpn.0).collect()
 }
 
-/// When a write completes, its data is only in the members' memory. When a later flush completes, the data is on
+/// When a write completes, its data are only in the members' buffers. When a later flush completes, the data are on
 /// flash.
 #[test]
 fn a_flush_reaches_the_members() {
@@ -118,8 +118,8 @@ fn nothing_is_lost_after_a_flush() {
     }
 }
 
-/// The array's buffer survives power losses, but the buffers of its members do not. Pages evicted from the array's
-/// buffer are forced through those of the members. Nothing is therefore lost at any time, even without a flush.
+/// The array's buffer survives power losses, but the buffers of its members do not. When the array evicts a page, it
+/// forces the page through the member's buffer to flash. Nothing is therefore lost at any time, even without a flush.
 #[test]
 fn evictions_from_a_protected_buffer_are_durable() {
     for seed in flashtwin::seeds(3) {
@@ -152,7 +152,7 @@ fn a_missing_page_is_lost_with_any_page_of_its_stripe() {
     device.fail_member(1).unwrap();
     do_alone(&mut device, &request(Op::Write, 0, 1));
     assert_eq!(device.power_cut().lost, [Lpn(0), Lpn(1)]);
-    // In a mirror, page 1 is not in a stripe with page 0, and has another copy.
+    // In a mirror, page 1 is in no stripe with page 0, and page 1 has another copy.
     let mut device = array("raid1", "harmonia*2", &VOLATILE_MEMBERS);
     device.fill_sequential();
     device.fail_member(1).unwrap();

@@ -1,4 +1,4 @@
-//! Arrays of groups: the front group receives the writes, and the other groups collect.
+//! Arrays of groups (SWAN). The front group receives the writes, while the other groups collect.
 
 use super::loss::through_a_loss;
 use super::{array, do_alone, paced, pages, request, until_idle};
@@ -14,7 +14,7 @@ fn saved(array: &Array) -> Vec<u8> {
     bytes
 }
 
-/// All pages of the volume are valid. More writes arrive at once than there is room for. Some of them wait, and all
+/// All pages of the volume are valid, and more writes arrive at once than there is room for. Some writes wait, and all
 /// complete.
 #[test]
 fn writes_that_wait_for_room_complete() {
@@ -51,7 +51,7 @@ fn writes_that_wait_for_room_complete() {
     }
 }
 
-/// The array trims whole blocks of its members. Members therefore move hardly any pages in their own collections.
+/// The array trims whole blocks of its members. The members' own collections therefore move hardly any pages.
 #[test]
 fn members_have_whole_blocks_to_erase() {
     let mut device = groups(&[]);
@@ -61,7 +61,7 @@ fn members_have_whole_blocks_to_erase() {
     until_idle(&mut device);
     let stats = device.raid_stats();
     assert!(stats.pages_moved > 10_000, "{stats:?}");
-    // Groups have two members, so one page of parity is written with each page of data.
+    // Groups have two members, so each page of data is written with one page of parity.
     let written = stats.data_pages_written + stats.pages_moved;
     assert!(stats.parity_pages_written.abs_diff(written) <= 2);
     let flash = device.flash_report().flash;
@@ -86,7 +86,7 @@ fn a_trimmed_page_needs_no_move() {
     assert_eq!(device.raid_stats().member_pages_read, before);
 }
 
-/// When a member fails, data of its group are lost, because operation without a member is not modelled for groups.
+/// When a member fails, data of its group are lost. (The model does not let a group work without one of its members.)
 #[test]
 fn a_failed_member_is_data_lost() {
     for seed in flashtwin::seeds(2) {
@@ -162,7 +162,7 @@ fn a_loaded_array_of_groups_continues_as_the_saved_one() {
     assert_eq!(times[0], times[1]);
     assert_eq!(saved(&device), saved(&other));
 
-    // In this state, pages of the volume are on members that are empty.
+    // In this invalid state, the volume has pages, but the members are empty.
     let mut empty = make();
     let nothing = saved(&empty);
     let volume = |bytes: &[u8]| bytes.len() - 4 * (pages(&device) as usize * 100 / 80);

@@ -1,4 +1,4 @@
-//! An array that is logged behaves as one that is not, whatever happens to its members.
+//! An array with a log behaves like an array without a log, whatever happens to its members.
 
 use flashtwin::spec::builtin_array;
 use flashtwin::{seed_count, seeds, Array, ArraySpec, Op, Request, Rng, Time};
@@ -126,8 +126,8 @@ fn draw(rng: &mut Rng) -> Array {
     array
 }
 
-/// Applies a random event to the members, or none, and returns its outcome as text. Arrays in equal states have equal
-/// outcomes if `rng` is in the same state.
+/// Applies a random event, or none, to an array, and returns the outcome as text. If two arrays are in equal states and
+/// `rng` is, too, their outcomes are equal.
 fn intervene(array: &mut Array, rng: &mut Rng) -> String {
     let members = array.spec().members.len() as u64;
     let (what, member) = (rng.below(60), rng.below(members) as usize);
@@ -157,8 +157,8 @@ fn reports(array: &Array) -> String {
     )
 }
 
-/// Compares an array that is logged, always or at times, with one that never is. Returns the number of failures that
-/// occurred.
+/// Compares an array whose log is on, always or at times, with an array whose log is never on. Returns the number of
+/// failures that occurred.
 fn compare(seed: u64) -> u64 {
     let mut rng = Rng::new(seed);
     let array = draw(&mut rng);

@@ -1,10 +1,10 @@
-//! More members fail than the redundancy of an array permits. Every request still completes.
+//! More members fail than the redundancy of the array permits. Every request must still complete.
 
 use super::{array, do_alone, pages, request, until_idle};
 use flashtwin::{Array, Condition, MemberError, Op, Request, Rng, Status, Time};
 
 /// Submits many requests of all kinds. After half of them, the members `failing` fail, so that data are lost. Returns
-/// the number of requests that completed with success, and the number that failed.
+/// the number of requests that succeeded, and the number that failed.
 pub fn through_a_loss(array: &mut Array, failing: &[usize], seed: u64) -> [u64; 2] {
     let mut rng = Rng::new(seed);
     let mut completions = [0; 2];
@@ -101,7 +101,7 @@ fn requests_fail_after_one_failure_too_many() {
     }
 }
 
-/// A further failure during a rebuild loses data and ends the rebuild.
+/// If a further member fails during a rebuild, data are lost and the rebuild ends.
 #[test]
 fn a_rebuild_ends_with_the_array() {
     let set = [("array.rebuild_mib_per_s", "10"), ("array.chunk", "16 KiB")];

@@ -1,5 +1,5 @@
 //! Arrays and their members: rebuilds, too many failures, power losses, the copy to read, saved
-//! states, groups, and arrays with and without a log.
+//! states, arrays of groups, and arrays with and without a log.
 
 mod copies;
 mod durable;
@@ -57,7 +57,8 @@ fn until_idle(array: &mut Array) {
     while array.step() {}
 }
 
-/// Accesses random single pages, one every `every`; returns the response times in ascending order.
+/// Submits accesses to random single pages, one in each interval `every`. Returns the response
+/// times in ascending order.
 fn paced(array: &mut Array, op: Op, count: u64, every: Time, seed: u64) -> Vec<Time> {
     let mut rng = Rng::new(seed);
     let start = array.now();

@@ -65,7 +65,7 @@ fn a_limited_rebuild_keeps_its_rate_and_delays_the_host_less() {
     assert!(by_rate[0].1 < by_rate[1].1 && by_rate[1].1 < by_rate[2].1);
 }
 
-/// The host writes during a rebuild. A write to rows that have been rebuilt is executed as in a complete array.
+/// The host writes during a rebuild. In rows that are already rebuilt, writes are executed as in a complete array.
 #[test]
 fn writes_continue_during_a_rebuild() {
     for (level, members) in [
@@ -87,8 +87,7 @@ fn writes_continue_during_a_rebuild() {
     }
 }
 
-/// Returns the numbers of read requests and of write requests to members during a rebuild, and the number of pages
-/// written.
+/// Returns three numbers of a rebuild: read requests to members, write requests to members, and pages written.
 fn requests_of_a_rebuild(level: &str, members: &str, chunk: &str) -> (usize, usize, u64) {
     let mut device = array(level, members, &[("array.chunk", chunk)]);
     device.fill_sequential();
@@ -114,8 +113,8 @@ fn requests_of_a_rebuild(level: &str, members: &str, chunk: &str) -> (usize, usi
     (sent(&log, Op::Read), sent(&log, Op::Write), pages)
 }
 
-/// Rows of 4 KiB are rebuilt 16 at a time: one request to each of the other members reads them, and one request
-/// writes them to the new member.
+/// If a row has chunks of 4 KiB, 16 rows are rebuilt together. One request to each of the other members reads them, and
+/// one request writes them to the new member.
 #[test]
 fn adjacent_rows_are_rebuilt_together() {
     let (reads, writes, pages) = requests_of_a_rebuild("raid5", "harmonia*4", "4 KiB");
@@ -126,9 +125,10 @@ fn adjacent_rows_are_rebuilt_together() {
     assert_eq!((reads, writes), (3 * rows, rows));
 }
 
-/// RAID-6 of six members, without member 0. Lost data are computed without reading Q, a lost P without Q, and a lost
-/// Q without P. One further member is therefore not read in each row: in six consecutive rows, these are members 5,
-/// 5, 4, 3, 2 and 1. A run of consecutive pages ends at a row that is not read.
+/// Rebuilds member 0 of a RAID-6 array of six members. In each row, one page is not needed: lost data and a lost P are
+/// computed without Q, and a lost Q is computed without P. Therefore one of the other members is not read in each row:
+/// in six consecutive rows, these are members 5, 5, 4, 3, 2 and 1. A read of consecutive pages ends before a row in
+/// which its member is not read.
 #[test]
 fn a_rebuild_reads_only_the_pages_it_needs() {
     const LEFT_OUT: [usize; 6] = [5, 5, 4, 3, 2, 1];
@@ -155,8 +155,8 @@ fn a_rebuild_of_more_rows_at_a_time_is_faster() {
     assert!(times[1] * 4 < times[0] * 3, "{times:?}");
 }
 
-/// A member must not fail if this would lose data. A member that is still being rebuilt may fail, because the array
-/// does not need it.
+/// A member must not fail if data would be lost. A member that is still being rebuilt may fail, because the array does
+/// not need this member.
 #[test]
 fn as_many_members_may_fail_as_there_is_redundancy_for() {
     let mut device = array("raid5", "harmonia*4", &[]);

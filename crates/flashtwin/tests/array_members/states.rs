@@ -47,7 +47,7 @@ fn a_loaded_array_continues_as_the_saved_one() {
     }
 }
 
-/// An array has lost data, and operations in flight will never complete. Its state can be saved, but not loaded.
+/// The state of an array that lost data, with operations in flight that never complete, can be saved but not loaded.
 #[test]
 fn an_array_that_lost_data_with_work_in_flight_is_saved_and_not_loaded() {
     let mut device = make();
@@ -75,8 +75,8 @@ fn an_invalid_state_is_refused_and_changes_nothing() {
     device.fill_sequential();
     let before = saved(&device);
     let mut changed = vec![bytes[..bytes.len() - 1].to_vec(), Vec::new()];
-    // Invalid marks of members: a mark of unknown meaning, and marks of more missing members than the redundancy
-    // permits.
+    // Invalid marks of members: a mark without a meaning, and marks by which more members are missing than the
+    // redundancy permits.
     for marks in [&[1, 2, 1, 1, 1], &[0, 1, 0, 0, 1]] {
         let mut other = bytes.clone();
         other[..5].copy_from_slice(marks);

@@ -1,5 +1,5 @@
-//! Costs of the translation layers, compared with each other. The cost of DFTL is also compared with that of a page
-//! map in memory.
+//! Costs of the translation layers, compared with each other. The cost of DFTL is also compared with that of a layer
+//! whose page map is in memory.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use flashtwin::Rng;
 const N: u32 = 32;
 
 fn made(name: &str, set: &[(&str, &str)]) -> (Setup, Ftl) {
-    // The logical pages take three quarters of 512 blocks.
+    // The chip has 512 blocks; three quarters of their pages are logical pages.
     let mut setup = Setup::new(name, 512 * N * 3 / 4, 512, N).unwrap();
     setup.set_all(set).unwrap();
     let mut ftl = Ftl::new(&setup).unwrap();
@@ -18,7 +18,7 @@ fn made(name: &str, set: &[(&str, &str)]) -> (Setup, Ftl) {
     (setup, ftl)
 }
 
-/// Returns the number of flash operations for writes of uniformly random pages.
+/// Returns the number of flash operations that 30 000 writes of uniformly random pages cause.
 fn random_writes(name: &str, seed: u64) -> usize {
     let (setup, mut ftl) = made(name, &[]);
     let (mut rng, mut ops) = (Rng::new(seed), Vec::new());
@@ -88,7 +88,7 @@ fn progressive_merging_spreads_the_merges() {
     }
 }
 
-/// Page mapping with the free list and the collection of DFTL. The whole map is in memory.
+/// A page-mapping layer with the free list and the collection of DFTL, but with the whole map in memory.
 struct PageMapped {
     map: Vec<u32>,
     /// For each physical page, its logical page if the page is live.

@@ -1,5 +1,5 @@
-//! The translation layers of one chip: the test vectors of the specification, a shadow of the flash to which the
-//! layers write, a comparison of their costs, and their descriptions.
+//! The translation layers of one chip: the test vectors of the specification, a shadow of the flash to which the layers
+//! write, a comparison of their costs, and the page of their descriptions.
 
 mod costs;
 mod page;

@@ -1,4 +1,4 @@
-//! Descriptions of the translation layers: `docs/ftls.md` has all entries.
+//! Descriptions of the translation layers: `docs/ftls.md` shows all entries.
 //!
 //! `FLASHTWIN_WRITE_DOCS=1 cargo test -p flashtwin --test all ftls` writes the page again.
 

@@ -1,4 +1,4 @@
-//! A shadow of the flash. It executes every operation, and refuses operations that no chip can perform. It knows the
+//! A shadow of the flash: it executes every operation, fails on an operation that no chip can perform, and records the
 //! contents that each page must return.
 
 use flashtwin::ftl::chip::{ChipFtl, FlashOp, Ftl, OpKind, Setup, Why, ENTRIES};
@@ -17,19 +17,20 @@ enum Held {
 pub struct Shadow {
     n: u32,
     held: Vec<Held>,
-    /// For each block, the offset after the highest page that is programmed.
+    /// For each block, the offset after the highest programmed page.
     next: Vec<u32>,
-    /// Physical page of each logical page. It is derived from the operations only.
+    /// Physical page of each logical page, derived only from the flash operations.
     at: Vec<Option<u32>>,
     /// Logical pages that the current access has moved.
     touched: Vec<u32>,
-    /// Whether pages of a block may be programmed out of order, if each is at its own offset.
+    /// Whether the layer maps whole blocks. If so, pages of a block may be programmed out of order, each at its own
+    /// offset.
     maps_blocks: bool,
     pub ops: u64,
 }
 
 impl Shadow {
-    /// Creates the shadow of a chip to which `ftl` has written every page at its offset.
+    /// Creates the shadow of a chip on which `ftl` has already placed the logical pages.
     pub fn new(setup: &Setup, ftl: &Ftl) -> Shadow {
         let n = setup.pages_per_block;
         let mut shadow = Shadow {
@@ -48,7 +49,7 @@ impl Shadow {
             }
         }
         if let flashtwin::ftl::chip::Layer::Dftl(own) = &setup.kind {
-            // Translation pages are in blocks of their own, after the blocks of data.
+            // Translation pages have blocks of their own, after the data blocks.
             let first = setup.logical_blocks() * n;
             for which in 0..own.translation_pages(setup.logical_pages) {
                 shadow.program(first + which, Held::Map);
@@ -85,7 +86,7 @@ impl Shadow {
         held
     }
 
-    /// Executes the flash operations of one access. `page` is the logical page if the host writes one.
+    /// Executes the flash operations of one access. `page` is the logical page that the host writes, if it writes one.
     fn execute(&mut self, ops: &[FlashOp], page: Option<u32>) {
         self.ops += ops.len() as u64;
         self.touched.clear();
@@ -118,7 +119,7 @@ impl Shadow {
                 }
                 OpKind::Program { ppn } => {
                     assert!(matches!(op.why, Why::Map | Why::GcMap), "{op:?}");
-                    // The new page replaces the map page that was read just before.
+                    // The new map page replaces the map page that was read just before.
                     if let Some(old) = superseded {
                         self.take(old);
                     }
@@ -259,11 +260,11 @@ fn stress(setup: &Setup, filled: bool, accesses: u32, seed: u64) {
     shadow.check(&ftl);
 }
 
-/// Executes a million accesses in all, at three fill levels. Most are at the level of 70 %, where an access costs
-/// least.
+/// Executes a million accesses at three fill levels. Most accesses are at 70 %, where an access takes the fewest flash
+/// operations.
 fn at_every_fill(name: &str) {
     for (percent, accesses) in [(70, 600_000), (90, 300_000), (99, 100_000)] {
-        // With DFTL, translation pages take further blocks in addition to these data pages.
+        // With DFTL, translation pages need further blocks in addition to these data pages.
         let logical_pages = 1024 * 16 * percent / 100 / 16 * 16;
         let mut setup = Setup::new(name, logical_pages, 1024, 16).unwrap();
         let few = match name {
@@ -303,8 +304,8 @@ fn faster_loses_nothing() {
     at_every_fill("faster");
 }
 
-/// Each layer works on the smallest chip on which it may be created. Blocks have odd sizes, caches are small, and
-/// every second chip starts empty.
+/// Each layer works on the smallest chip on which it can be created. Blocks have odd sizes, caches are small, and every
+/// second chip starts empty.
 #[test]
 fn the_smallest_chips_never_run_out() {
     for seed in flashtwin::seeds(3) {
@@ -339,8 +340,8 @@ fn the_smallest_chips_never_run_out() {
     }
 }
 
-/// A chip without a spare block. A collection may need two blocks and free only one. DFTL must therefore collect
-/// translation blocks before it has no free block.
+/// The chip has no spare block. A collection may need two blocks and free only one. Therefore, DFTL must collect
+/// translation blocks before the last free block is used.
 #[test]
 fn dftl_collects_in_time() {
     for seed in flashtwin::seeds(3) {

@@ -1,4 +1,4 @@
-//! Test vectors of the translation layers that were checked by hand, in the notation of `ftl trace`.
+//! Test vectors of the translation layers, checked by hand, in the notation of `ftl trace`.
 
 use flashtwin::ftl::chip::trace::{steps_text, total, trace_ftl, Step};
 use flashtwin::ftl::chip::Setup;
@@ -12,7 +12,7 @@ struct On<'a> {
     empty: bool,
 }
 
-/// Creates a layer of 8 logical blocks of 4 pages, fully written, on 16 physical blocks.
+/// Describes a layer with 8 logical blocks of 4 pages, all written, on 16 physical blocks.
 fn on<'a>(ftl: &'a str, set: &'a [(&'a str, &'a str)]) -> On<'a> {
     On {
         ftl,
@@ -37,9 +37,9 @@ impl On<'_> {
         trace_ftl(&setup, self.empty, accesses).unwrap()
     }
 
-    /// Executes the tokens of the first column. Compares the cost of each row's tokens with the second column, and
-    /// the state after them with the third. A column with `-` is not compared. Compares the cost of all rows with
-    /// `wanted`.
+    /// Executes the accesses in the first column of a table. For each row, compares the cost of its accesses with the
+    /// second column, and the state after them with the third. A column with `-` is not compared. Compares the cost of
+    /// all rows together with `wanted`.
     fn check(&self, table: &str, wanted: &str) {
         let rows: Vec<Vec<&str>> = table
             .lines()
@@ -116,8 +116,8 @@ fn vector_dftl_2() {
     );
 }
 
-/// The victim has 8 pages. Pages 0, 1, 5 and 9 are live in it, and only the map entry of page 5 is cached. Pages are
-/// written until this block is collected, by a write whose own map entry is cached.
+/// The victim has 8 pages, of which 0, 1, 5 and 9 are live. Only the map entry of page 5 is cached. Pages are written
+/// until a write whose own map entry is cached collects this block.
 #[test]
 fn vector_dftl_3() {
     let set = dftl("2");
@@ -203,7 +203,7 @@ fn vectors_faster_1_and_2() {
     ];
     on("faster", &off).check(first, "9 host programs, 3 copies, 1 erase");
 
-    // All four pages of log block L0' are written, so that the next write finds the log full.
+    // All four pages of log block L0' are written, so the next write finds the log full.
     let refined = [("rw_log_blocks", "2"), ("isolation_blocks", "3")];
     let second = "
         9 | 1 host program, 4 copies, 1 erase | SW[] RW[6* 5* 10* 14*] [18* 9] ISO[- 13 17]
@@ -214,7 +214,7 @@ fn vectors_faster_1_and_2() {
     );
 }
 
-/// Continues vector FASTER-2. If only one page of a block is live, the block is not isolated, even if the page is
+/// Continues vector FASTER-2. If only one page of a log block is live, the block is not isolated, even if this page is
 /// marked.
 #[test]
 fn few_pages_get_a_further_chance() {
@@ -264,8 +264,8 @@ fn a_sequential_stream_begins_the_sequential_log_block() {
     );
 }
 
-/// A sequential stream passes the offsets of pages 0 to 2, which were never written. A later write of these pages is
-/// not in place.
+/// A sequential stream begins at page 3, so that the sequential log block passes the offsets of pages 0 to 2, which
+/// were never written. A later write of page 1 cannot be in place.
 #[test]
 fn a_place_that_the_sequential_log_block_has_passed_is_not_written_in_place() {
     let small = [("rw_log_blocks", "2"), ("isolation_blocks", "1")];

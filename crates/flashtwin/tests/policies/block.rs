@@ -48,8 +48,8 @@ fn bplru_without_compensation_keeps_a_whole_block() {
     );
 }
 
-/// Decision D-6: in a shared buffer, a page that is read joins its block, and the block becomes the most recent one.
-/// In a write buffer, it does neither.
+/// Decision D-6: in a shared buffer, a page that is read joins its block, and the block becomes the most recent one. In
+/// a write buffer, the page does not join, and the order of blocks stays the same.
 #[test]
 fn bplru_reads() {
     on("bplru", 4).check(
@@ -70,7 +70,7 @@ fn bplru_reads() {
         W8       | miss, ev B0{0}: 3 padding reads, 4 writes | B2{8} B1{4}
     ",
     );
-    // A block without a dirty page is not padded. In a block with a dirty page, clean cached pages need no padding
+    // A block without a dirty page is not padded. If a block has a dirty page, its clean cached pages need no padding
     // read.
     let shared = On {
         set: &[("padding", "true")],
@@ -85,7 +85,7 @@ fn bplru_reads() {
     );
 }
 
-/// Decision D-209: with whole room, two blocks of four pages fill a buffer of eight pages, however many of their
+/// Decision D-209: with `room = "whole"`, two blocks of four pages fill a buffer of eight pages, even if few of their
 /// pages are cached.
 #[test]
 fn blocks_with_whole_room() {
@@ -107,7 +107,7 @@ fn blocks_with_whole_room() {
         W8       | miss, ev B0{0,1} | B2{8} B1{4}
     ",
     );
-    // A block that is larger than the buffer is the only block in the buffer.
+    // If a block is larger than the buffer, the buffer holds only this block.
     whole("bplru", 2).check(
         "
         W0 W1 | miss             | B0{0,1}
@@ -206,8 +206,8 @@ fn gcar_4_over_bplru() {
     );
 }
 
-/// Decision D-13: two of the three cached pages of block 0 are on the chip in GC. The rule decides whether GCaR skips
-/// this block.
+/// Decision D-13: two of the three cached pages of block 0 are on a chip in GC. The rule `block_in_gc` determines
+/// whether GCaR skips this block.
 #[test]
 fn gcar_takes_a_host_block_to_be_in_gc_by_its_pages() {
     for (rule, victim) in [
@@ -294,8 +294,8 @@ fn cbm_3_both_floors() {
     );
 }
 
-/// The threshold is 4 when page 24 is written. The block region is empty then, so the threshold is halved to 2. Block
-/// 1 has two pages, which is enough for the new threshold.
+/// When page 24 is written, the threshold is 4 and the block region is empty. The threshold is therefore halved to 2.
+/// Block 1 has two pages, which is enough for the new threshold.
 #[test]
 fn cbm_migrates_blocks_when_the_threshold_falls() {
     let write = On {
@@ -327,8 +327,8 @@ fn cbm_migrates_blocks_when_the_threshold_falls() {
     ));
 }
 
-/// While blocks take no more than their share of the buffer, pages of the page region are evicted. When they take
-/// more, the tail of the block list is evicted.
+/// While blocks take no more than their share of the buffer, CBM evicts pages of the page region. When they take more,
+/// CBM evicts the tail of the block list.
 #[test]
 fn cbm_with_a_share_for_blocks() {
     let half = On {
@@ -345,9 +345,9 @@ fn cbm_with_a_share_for_blocks() {
     );
 }
 
-/// CBM looks up the node of a block when an access arrives (CBM III.C). The popularity of the block is therefore kept
-/// even if the access removes the block's last page. An access removes this page if it takes the page over from the
-/// read cache, or if it evicts the block to make room.
+/// CBM looks up the node of a block when an access arrives (CBM III.C). Therefore, the popularity of the block is kept
+/// even if the access removes the block's last page. This happens in two cases: the access takes the page over from the
+/// read cache, or it evicts the block to make room.
 #[test]
 fn cbm_keeps_the_popularity_of_a_block_that_an_access_empties() {
     let cbm = On {
@@ -388,8 +388,8 @@ fn cbm_keeps_the_popularity_of_a_block_that_an_access_empties() {
     );
 }
 
-/// Decision D-160: the block being written is evicted last. In this test, its chip is the only one that does not
-/// collect.
+/// Decision D-160: the block that is being written is evicted last. In this test, it is evicted last although its chip
+/// is the only one that does not collect.
 #[test]
 fn gcar_lets_the_block_being_written_leave_last() {
     let bplru = On {
@@ -403,7 +403,7 @@ fn gcar_lets_the_block_being_written_leave_last() {
         W2               | miss, ev B1{1,3} | B3{5} B0{0,2}
     ",
     );
-    // If this block is the only one in the buffer, it is evicted, as without GCaR.
+    // If the block being written is the only one in the buffer, it is evicted, as without GCaR.
     let alone = On {
         capacity: 2,
         ..bplru
@@ -438,8 +438,8 @@ fn gcar_lets_the_block_being_written_leave_last() {
     );
 }
 
-/// Predicted distances of 6 / 3 and 2 / 1 are equal, and so are those of 12 / 9 and 4 / 3, although thirds have no
-/// exact binary representation.
+/// Predicted distances are quotients. 6 / 3 equals 2 / 1, and 12 / 9 equals 4 / 3, although thirds have no exact binary
+/// representation.
 #[test]
 fn pud_lru_takes_equal_distances_to_be_equal() {
     on("pud-lru", 3).check(
@@ -456,8 +456,8 @@ fn pud_lru_takes_equal_distances_to_be_equal() {
     );
 }
 
-/// A test vector of our own for Req-block. It has small and large requests, and a request block that is divided. The
-/// victim is evicted together with the block from which it was divided.
+/// A test vector for Req-block that is not from the paper. It has small and large requests, and a request block that is
+/// divided. The victim is evicted together with the block from which it was divided.
 #[test]
 fn req_block_sifts_requests() {
     let req_block = On {
@@ -476,8 +476,8 @@ fn req_block_sifts_requests() {
     );
 }
 
-/// With THR = N, and if no block is ever complete, the block region stays empty. The least recent page is then
-/// evicted together with all pages of its block.
+/// If THR = N and no block is ever complete, the block region stays empty. The victim is then the least recent page,
+/// together with all other pages of its block.
 #[test]
 fn cbm_without_sequential_writes_is_lru_by_block() {
     for seed in flashtwin::seeds(3) {

@@ -1,8 +1,8 @@
 //! Naive implementations of the block policies, with lists and scans.
 //!
-//! [`Buffer`] implements the parts that all policies have in common: hits, dirty pages, room, the separate read
-//! cache, and the repetition of a search without GCaR. A [`Rule`] only orders blocks. Lists begin with the most
-//! recent entry.
+//! [`Buffer`] implements the parts that all policies have in common: hits, dirty pages, room, the separate read cache,
+//! and a second search without GCaR if the first finds no victim. A [`Rule`] only orders blocks. Lists begin with the
+//! most recent entry.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use flashtwin::buffer::{Blocking, Blocks as BlockKind, Setup};
 use flashtwin::component::{Pages, Value};
 use flashtwin::Lpn;
 
-/// Returns the logical block of a page, and the page's offset in it.
+/// Returns the logical block of a page, and the offset of the page in this block.
 fn block_of(setup: &Setup, lpn: u32) -> (u32, u32) {
     let word: String = setup.settings.get("blocks");
     let blocks = BlockKind::from_word(&word).expect("a kind of blocks");
@@ -26,11 +26,11 @@ pub struct Out {
     pub merged: Vec<u32>,
 }
 
-/// Input and counter of a search for a victim.
+/// Input of a search for a victim, with a counter of the entries examined.
 pub struct Look<'a> {
     pub world: &'a World,
     pub op: Op,
-    /// Whether blocks with pages on chips in GC are skipped.
+    /// Whether the search skips blocks with pages on chips in GC.
     pub filter: bool,
     pub dirty: &'a BTreeMap<u32, bool>,
     pub read_cache: &'a [u32],
@@ -38,7 +38,7 @@ pub struct Look<'a> {
 }
 
 impl Look<'_> {
-    /// Whether GCaR skips a block that has these cached pages.
+    /// Returns whether GCaR skips a block with these cached pages.
     fn skips(&self, setup: &Setup, pages: &BTreeSet<u32>) -> bool {
         let in_gc = pages.iter().filter(|&&p| self.world.skipped(p)).count();
         let is = match setup.settings.value("block_in_gc") {
@@ -63,7 +63,7 @@ pub trait Rule {
     fn forget(&mut self, lpn: u32);
     fn evict(&mut self, look: &mut Look) -> Option<Out>;
     fn read_cache_is(&mut self, _pages: &[u32]) {}
-    /// Whether the policy has no room for this page, although the buffer has room for one more page.
+    /// Returns whether the policy has no room for this page, although the buffer has room for one more page.
     fn lacks_room(&self, _op: Op) -> bool {
         false
     }
@@ -183,7 +183,7 @@ impl<R: Rule> Naive for Buffer<R> {
 pub struct Block {
     number: u32,
     pages: BTreeSet<u32>,
-    /// Highest offset of the writes in sequence from offset 0; `None` if the writes were not in sequence.
+    /// Highest offset written so far, if the block was written in sequence from offset 0; `None` if not.
     seq: Option<u32>,
     referenced: bool,
     at: u64,
@@ -212,7 +212,8 @@ impl Blocks {
     fn find(&self, number: u32) -> Option<usize> {
         self.list.iter().position(|b| b.number == number)
     }
-    /// Removes the block of a page from the list, or creates the block. Adds the page to the block.
+    /// Removes the block of a page from the list, or creates the block if it is not in the list. Adds the page to the
+    /// block.
     fn take(&mut self, lpn: u32) -> Block {
         let number = self.number(lpn);
         let mut block = match self.find(number) {
@@ -225,7 +226,8 @@ impl Blocks {
         block.pages.insert(lpn);
         block
     }
-    /// Removes a page from its block. The block keeps its position; if it has no more pages, it is removed.
+    /// Removes a page from its block. The block keeps its position in the list. If no page is left, the block is
+    /// removed.
     fn forget(&mut self, lpn: u32) {
         for block in &mut self.list {
             block.pages.remove(&lpn);
@@ -238,18 +240,19 @@ impl Blocks {
             ..Out::default()
         }
     }
-    /// Returns the position in `places` whose block has the most pages. If several have, returns the largest
-    /// position.
+    /// Returns the position of the block with the most pages, among the given positions. Of several such blocks,
+    /// returns the largest position.
     fn largest(&self, places: impl Iterator<Item = usize>) -> Option<usize> {
         places.max_by_key(|&i| (self.list[i].pages.len(), i))
     }
-    /// Returns the number of buffer pages that the blocks reserve. `None` if blocks reserve only the pages they have
-    /// in the buffer.
+    /// Returns the number of buffer pages that the blocks reserve. `None` if a block takes only the room of its cached
+    /// pages.
     fn room(&self) -> Option<u32> {
         let is_whole = self.setup.settings.get::<String>("room") == "whole";
         is_whole.then(|| self.list.len() as u32 * self.setup.pages_per_block)
     }
-    /// Whether the page would open a new block for which the buffer has no room. The first block always has room.
+    /// Returns whether the page would open a new block for which the buffer has no room. The first block always has
+    /// room.
     fn lacks_room(&self, lpn: u32) -> bool {
         let more = self.setup.pages_per_block;
         self.find(self.number(lpn)).is_none()
@@ -263,7 +266,7 @@ impl Blocks {
     }
 }
 
-/// Methods shared by rules whose only state is a list of blocks.
+/// Methods shared by all rules that have only a list of blocks as their state.
 macro_rules! on_blocks {
     () => {
         fn holds(&self, lpn: u32) -> bool {
@@ -458,7 +461,7 @@ impl Rule for PudLru {
     fn evict(&mut self, look: &mut Look) -> Option<Out> {
         let now = self.now + u64::from(look.op.write);
         let list = &self.blocks.list;
-        // The least common multiple of all numbers up to 46. The quotient by any such number is exact.
+        // The least common multiple of 1 to 46. Dividing it by any of these numbers leaves no remainder.
         let unit: u64 = (1..=46).fold(1, |all, f| all / common_divisor(all, f) * f);
         let pud = |b: &Block| u128::from(now - b.at) * u128::from(unit / b.writes);
         let puds: Vec<u128> = list.iter().map(pud).collect();
@@ -491,12 +494,12 @@ pub struct Bpac {
     now: u64,
     l_p: usize,
     age: u64,
-    /// Number of rewrites of pages, by the number of insertions since the rewritten page was last inserted.
+    /// Numbers of page rewrites, by distance: the number of insertions since the rewritten page was last inserted.
     rewrites: BTreeMap<u64, u64>,
     growth: BTreeMap<u64, u64>,
 }
 
-/// Returns the least distance such that 90 % of the counted cases have at most this distance. Then halves all counts.
+/// Returns the least distance that covers 90 % of the counted cases. Then halves all counts.
 fn cover(counts: &mut BTreeMap<u64, u64>) -> Option<u64> {
     let all: u64 = counts.values().sum();
     let mut seen = 0;
@@ -655,8 +658,7 @@ impl Cbm {
             arriving: None,
         }
     }
-    /// Moves the pages of a block from the page region to the block region if they are at least as many as the
-    /// threshold.
+    /// Moves the pages of a block from the page region to the block region if their number reaches the threshold.
     fn migrate(&mut self, number: u32) {
         let pages = self.in_region(number);
         if pages.len() >= self.threshold {
@@ -745,7 +747,7 @@ impl Rule for Cbm {
         let free = |number: u32, pages: &BTreeSet<u32>| {
             number != current && !look.skips(&self.setup, pages)
         };
-        // Blocks in the order of the block popularity list, from its tail.
+        // The blocks in the order of the block popularity list, starting at its tail.
         let mut tail_first: Vec<&Block> = self.blocks.list.iter().collect();
         tail_first.sort_by_key(|b| {
             let more_pages_first = std::cmp::Reverse(b.pages.len());
@@ -832,9 +834,9 @@ struct Request {
     request: u64,
     at: u64,
     hits: u64,
-    /// The request that hit the block last, and whether the block was small at that time.
+    /// The last request that hit the block, and whether the block was small at that time.
     hit_by: Option<(u64, bool)>,
-    /// The request that divided this block from another block.
+    /// The request that split this block off another block.
     divided: Option<u64>,
     origin: Option<u64>,
 }
@@ -874,8 +876,8 @@ impl ReqBlock {
         self.lists[list].insert(0, block);
         &mut self.lists[list][0]
     }
-    /// Returns the list and position of the coldest block among the tails of the lists. Blocks that may not be
-    /// evicted do not count as tails.
+    /// Returns the list and position of the coldest block. The candidates are the last block of each list that may be
+    /// evicted.
     fn coldest(
         &self,
         looked: &mut u64,

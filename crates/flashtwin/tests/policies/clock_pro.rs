@@ -1,5 +1,5 @@
-//! CLOCK-Pro: vectors computed by hand, and a comparison with a naive implementation. The naive implementation has
-//! one list, which begins at HAND_hot.
+//! CLOCK-Pro: vectors computed by hand, and a comparison with a naive implementation. The naive implementation has one
+//! list, which begins at the entry under HAND_hot.
 
 use super::harness::{compare, on, Did, Naive, On, Op, World};
 use flashtwin::Rng;
@@ -47,7 +47,7 @@ struct ClockPro {
     target: usize,
     /// Entries of the clock, beginning at HAND_hot. The last entry is the list head.
     clock: Vec<Page>,
-    /// Pages to which the other two hands point. `None` stands for the first entry.
+    /// Pages under the other two hands. `None` is the first entry of the clock.
     hand_cold: Option<u32>,
     hand_test: Option<u32>,
     evicted: bool,
@@ -66,7 +66,7 @@ impl ClockPro {
     fn hot_max(&self) -> usize {
         self.capacity - self.target.min(self.capacity)
     }
-    /// Returns the page after the entry at an index. After the last entry comes the first.
+    /// Returns the page of the next entry. After the last entry, the clock continues with the first.
     fn after(&self, at: usize) -> u32 {
         self.clock[(at + 1) % self.clock.len()].lpn
     }
@@ -170,8 +170,8 @@ impl ClockPro {
         let at = at.expect("a full buffer has a victim");
         let page = self.clock[at];
         if page.is == Is::ColdInTest {
-            // The page is evicted, but its entry stays in the clock. HAND_cold therefore stays at this entry. If
-            // HAND_test is at the entry, it stays there, too.
+            // The page is evicted, but its entry stays in the clock. HAND_cold therefore stays at this entry, and so
+            // does HAND_test if it is at this entry.
             self.clock[at].is = Is::Gone;
             self.clock[at].referenced = false;
         } else {

@@ -1,11 +1,11 @@
-//! COOP: its vectors, identities with ARC, and a comparison with a naive implementation of its rule.
+//! COOP: test vectors, identities with ARC, and a comparison with a naive implementation.
 
 use super::harness::{compare, on, random_accesses, Case, Did, Naive, On, Op, World};
 use flashtwin::buffer::{Programs, Setup};
 use flashtwin::spec::builtin;
 use flashtwin::{DeviceSpec, Rng, Time};
 
-/// Four chips; page n is on chip n mod 4. The buffer has four pages.
+/// Settings of the vectors: four chips, where page n is on chip n mod 4, and a buffer of four pages.
 const COOP: On<'static> = On {
     policy: "coop",
     capacity: 4,
@@ -15,7 +15,8 @@ const COOP: On<'static> = On {
     pages_per_block: 4,
 };
 
-/// The last access evicts a page of chip 0, whose queue completes after 300 us; pages 1 and 5 are on chip 1.
+/// The last access evicts a page of chip 0, whose queue completes after 300 us. Pages 1 and 5 are on chip 1, whose
+/// queue takes 900 us.
 #[test]
 fn coop_a_evicts_clean_pages_then_by_cost() {
     COOP.check(
@@ -56,8 +57,8 @@ fn coop_c_writes_ahead_pages_written_once() {
     );
 }
 
-/// A page of T2 that was written once is written ahead after two accesses to other pages. A page that is written
-/// again after it was written ahead counts as written more than once.
+/// A page of T2 that was written once is written ahead after two accesses to other pages. If a page that was written
+/// ahead is written again, it counts as written more than once.
 #[test]
 fn coop_d_waits_until_pages_of_t2_have_cooled() {
     let on = On {
@@ -75,7 +76,7 @@ fn coop_d_waits_until_pages_of_t2_have_cooled() {
     );
 }
 
-/// The host is never quiet, so pages are written ahead only until two slots are free or clean.
+/// The host is never quiet. Therefore, pages are written ahead only until two slots are free or clean.
 #[test]
 fn coop_e_keeps_some_slots_clean() {
     let on = On {
@@ -93,7 +94,7 @@ fn coop_e_keeps_some_slots_clean() {
     );
 }
 
-/// With reads only, or with one chip whose pages are all dirty, COOP evicts as ARC does.
+/// If all accesses are reads, or if there is only one chip and all pages are dirty, COOP evicts as ARC does.
 #[test]
 fn coop_without_costs_is_arc() {
     for seed in flashtwin::seeds(50) {
@@ -115,7 +116,7 @@ fn coop_without_costs_is_arc() {
     }
 }
 
-/// Constants that follow from the device: reads of `nvme-tlc` suspend erases, reads of `ecr` do not.
+/// Constants that COOP derives from the device. Reads of `nvme-tlc` suspend erases; reads of `ecr` do not.
 #[test]
 fn the_silence_and_the_batch_follow_from_the_device() {
     for (name, blocked_us, pages, row_pages) in [
@@ -141,7 +142,7 @@ struct Page {
     last: u64,
 }
 
-/// COOP with static placement, as lists that are scanned. Pages that were accessed least recently are first.
+/// COOP with static placement, implemented as lists that are scanned. The least recent page of a list is first.
 struct Coop {
     c: usize,
     gcar: bool,
@@ -177,7 +178,7 @@ impl Coop {
         }
     }
 
-    /// Returns the list and the index of the victim.
+    /// Returns the victim, as its list and its index in the list.
     fn victim(&self, world: &World, lists: [usize; 2], gcar: bool) -> Option<(usize, usize)> {
         let open = |page: &Page| !(gcar && world.skipped(page.lpn));
         for list in lists {
@@ -196,7 +197,7 @@ impl Coop {
         })
     }
 
-    /// Cases II to IV of ARC; returns the list of the page, and the victim if there is one.
+    /// Cases II to IV of ARC. Returns the list for the new page, and the victim if there is one.
     fn miss(&mut self, world: &World, lpn: u32) -> (usize, Option<Page>) {
         let [b1, b2] = [self.b[0].len() as f64, self.b[1].len() as f64];
         let from = (0..2).find(|&list| self.b[list].contains(&lpn));

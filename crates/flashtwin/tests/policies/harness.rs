@@ -1,4 +1,4 @@
-//! Functions for all tests of policies: tables in the notation of the specification, and comparisons with naive
+//! Functions shared by the tests of policies: tables in the notation of the specification, and comparisons with naive
 //! implementations on random access strings.
 
 use flashtwin::buffer::trace::Step;
@@ -19,7 +19,7 @@ pub struct On<'a> {
     pub pages_per_block: u32,
 }
 
-/// Returns `policy` in a buffer of `capacity` pages, on one chip with four pages per block.
+/// Returns the settings for `policy` in a buffer of `capacity` pages, with one chip and four pages per block.
 pub fn on(policy: &str, capacity: u32) -> On<'_> {
     On {
         policy,
@@ -47,9 +47,8 @@ impl On<'_> {
         trace_policy(&device, accesses).unwrap()
     }
 
-    /// Applies the tokens of the first column to the policy, one after the other. Compares the second column with the
-    /// result of the row's last token, and the third column with the state after it. A column with `-` is not
-    /// compared.
+    /// Applies the accesses of the first column of a table to the policy. For each row, compares the result of its last
+    /// access with the second column, and the state after it with the third column. A column with `-` is not compared.
     pub fn check(&self, table: &str) {
         let rows: Vec<Vec<&str>> = table
             .lines()
@@ -89,7 +88,7 @@ impl World {
     pub fn chip(&self, lpn: u32) -> usize {
         (lpn / self.stride_pages) as usize % self.in_gc.len()
     }
-    /// Whether the page is skipped because its chip is in GC.
+    /// Returns whether the page is skipped because its chip is in GC.
     pub fn skipped(&self, lpn: u32) -> bool {
         self.in_gc[self.chip(lpn)]
     }
@@ -111,7 +110,7 @@ pub struct Did {
     pub victims: Vec<(u32, bool)>,
     pub padding: Vec<u32>,
     pub merged: Vec<u32>,
-    /// Number of list entries that the published scan examines; `None` if the number is not compared.
+    /// Number of list entries that the published scan examines; `None` if the test does not compare it.
     pub inspected: Option<u64>,
 }
 
@@ -128,7 +127,7 @@ impl Did {
 pub trait Naive {
     fn access(&mut self, world: &World, op: Op) -> Did;
     fn trim(&mut self, world: &World, lpn: u32);
-    /// Called when the chip is idle; returns the pages to write back, in order.
+    /// Called when the chip is idle. Returns the pages to write back, in order.
     fn idle(&mut self, _world: &World, _chip: usize) -> Vec<u32> {
         Vec::new()
     }
@@ -146,13 +145,13 @@ pub struct Case {
     pub setup: Setup,
 }
 
-/// Number of random strings in a comparison, unless `FLASHTWIN_SEEDS` multiplies it.
+/// Number of random strings in a comparison; `FLASHTWIN_SEEDS` multiplies it.
 const STRINGS: u64 = 10_000;
 /// Number of strings for each random buffer.
 const STRINGS_A_BUFFER: u64 = 20;
 
 /// Compares `policy` with `naive` on random strings of reads, writes, trims and changes of chips. Hits, victims and
-/// write-backs must be equal. `set` draws the parameters of the policy; its second argument is the capacity.
+/// write-backs must be equal. `set` draws the parameters of the policy from a generator and the capacity.
 pub fn compare<N: Naive>(
     policy: &str,
     set: impl Fn(&mut Rng, u32) -> Vec<(String, String)>,

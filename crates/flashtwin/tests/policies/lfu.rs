@@ -1,5 +1,4 @@
-//! LFU with ageing: a vector computed by hand, and a comparison with a naive implementation, which scans a single
-//! list.
+//! LFU with ageing: a vector computed by hand, and a comparison with a naive implementation that scans a single list.
 
 use super::harness::{compare, on, Did, Naive, On, Op, World};
 use flashtwin::Rng;
@@ -34,7 +33,7 @@ impl Lfu {
     fn evict(&mut self, world: &World) -> Did {
         let least = |spare: bool| {
             let pages = self.pages.iter().filter(|p| !(spare && world.skipped(p.0)));
-            // Of several pages with the least count, the first one is returned, which is the least recent.
+            // Among pages with the least count, `min_by_key` returns the first one, which is the least recent.
             pages.min_by_key(|page| page.2).map(|page| page.0)
         };
         let victim = least(self.gcar).or_else(|| least(false));
@@ -52,8 +51,8 @@ impl Lfu {
         if sum <= self.mean_max * self.pages.len() as u32 {
             return;
         }
-        // Pages with different counts may have equal counts after halving. The pages whose counts were larger before
-        // the halving are then the more recent ones.
+        // Halving may make different counts equal. Pages with equal counts then stay in the order of their counts
+        // before the halving, so that the smallest count is the least recent.
         self.pages.sort_by_key(|page| page.2);
         for page in &mut self.pages {
             page.2 = page.2.div_ceil(2);

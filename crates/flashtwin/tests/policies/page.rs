@@ -1,6 +1,6 @@
 //! Page policies: the test vectors of the specification, and vectors derived from the definitions in the papers. Each
-//! policy is compared with a naive implementation, with and without GCaR. MIN is compared with all possible choices
-//! of victims.
+//! policy is compared with a naive implementation, with and without GCaR. MIN is compared with the best of all possible
+//! choices of victims.
 
 use super::harness::{compare, on, Case, On};
 use super::page_naive::{
@@ -214,8 +214,8 @@ fn lirs_status_changes() {
     );
 }
 
-/// By the paper, an access to a HIR page that is not in S does not change the page's state. In libCacheSim 0.3.5,
-/// such an access turns an LIR page into a HIR page, which evicts a page. This is the shortest string for which the
+/// In the paper, an access to a HIR page that is not in S does not change the page's state. In libCacheSim 0.3.5, such
+/// an access turns an LIR page into a HIR page, which evicts a page. This string is the shortest one for which the
 /// results differ: in libCacheSim, the last access is a hit.
 #[test]
 fn lirs_hit_outside_the_stack_evicts_nothing() {
@@ -269,7 +269,8 @@ fn sieve_hand() {
     );
 }
 
-/// Returns a function that draws a number of pages for each key. The number is at most `most` times the capacity.
+/// Returns a function that draws a random number of pages for each key. `keys` has the limit of each number, as a
+/// multiple of the capacity.
 fn drawn(keys: &'static [(&'static str, u64)]) -> impl Fn(&mut Rng, u32) -> Vec<(String, String)> {
     |rng, capacity| {
         let pages = |rng: &mut Rng, most| rng.below(u64::from(capacity) * most + 1);
@@ -366,7 +367,7 @@ fn s3_fifo_equals_its_published_queues() {
     }
 }
 
-/// Returns the policy of this name, and the setup of a buffer of `capacity` pages for it.
+/// Returns the policy with this name, and the setup of a buffer of `capacity` pages for the policy.
 fn device(policy: &str, capacity: u32) -> (flashtwin::buffer::ChosenPolicy, Setup) {
     let device = Traceable {
         policy,
@@ -417,7 +418,7 @@ fn no_policy_beats_min() {
             let capacity = 1 + rng.below(30) as u32;
             let accesses: Vec<(Lpn, bool)> = (0..2_000)
                 .map(|_| {
-                    // Half of the accesses are to a tenth of the pages.
+                    // Half of the accesses go to a tenth of the pages.
                     let pages = if rng.below(2) == 0 { 9 } else { 90 };
                     (Lpn(rng.below(pages) as u32), rng.below(3) == 0)
                 })

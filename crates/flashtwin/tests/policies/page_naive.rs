@@ -1,7 +1,7 @@
 //! Naive implementations of page policies, as their papers define them, with lists and scans.
 //!
-//! Lists begin with the oldest page. With GCaR, the search for a victim skips pages. If it finds no page, it is
-//! repeated without GCaR.
+//! Lists begin with the oldest page. With GCaR, the search for a victim skips pages on chips in GC. If it finds no
+//! page, it is repeated without GCaR.
 
 use super::harness::{Did, Naive, Op, World};
 
@@ -9,7 +9,7 @@ use super::harness::{Did, Naive, Op, World};
 struct Page {
     lpn: u32,
     dirty: bool,
-    /// Reference bit, cold flag or count. The policy decides which.
+    /// Reference bit, cold flag or count, depending on the policy.
     mark: u8,
 }
 
@@ -40,13 +40,13 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Returns the first page from the oldest end on that is not skipped.
+    /// Returns the oldest page that is not skipped, and removes it from the list.
     fn oldest(&mut self, list: &mut List) -> Option<Page> {
         self.second_chance(list, |_| false)
     }
 
-    /// Searches from the oldest end. If `chance` returns true for a page, the page moves to the newest end, and the
-    /// search continues.
+    /// Searches for a victim from the oldest end. If `chance` returns true for a page, the page moves to the newest
+    /// end, and the search continues.
     fn second_chance(
         &mut self,
         list: &mut List,
@@ -67,7 +67,7 @@ impl Search<'_> {
     }
 }
 
-/// Makes room for a page that is not in the buffer: evicts the page that `search` finds.
+/// Makes room for a new page: evicts the page that `search` finds.
 fn evict(gcar: bool, world: &World, mut search: impl FnMut(&mut Search) -> Option<Page>) -> Did {
     let mut looked = 0;
     let mut victim = None;
@@ -118,8 +118,8 @@ fn new(op: Op, mark: u8) -> Page {
     }
 }
 
-/// FIFO, CLOCK and LRU-WSR, which have one list. They differ in the effect of a hit, and in the pages that are given
-/// a second chance.
+/// FIFO, CLOCK and LRU-WSR, which have one list. They differ in the effect of a hit, and in the pages that get a second
+/// chance.
 pub struct OneList {
     pub capacity: usize,
     pub gcar: bool,
@@ -175,7 +175,7 @@ impl Naive for OneList {
     }
 }
 
-/// CLOCK as a ring of pages and a hand.
+/// CLOCK, implemented as a ring of pages with a hand.
 pub struct Ring {
     pub capacity: usize,
     ring: List,
@@ -483,7 +483,7 @@ impl Naive for TwoQ {
     }
 }
 
-/// ARC as in Fig. 4 of the paper, with two changes: "=" is replaced by `>=`, and the buffer need not be full. The
+/// ARC as in Fig. 4 of the paper, with two changes: "=" is replaced by `>=`, and the buffer need not be full. Both
 /// changes have an effect only after trims.
 pub struct Arc {
     pub c: usize,
@@ -599,7 +599,7 @@ pub struct Lirs {
     stack: Vec<(u32, Is)>,
     /// Queue Q. The front is first.
     queue: Vec<u32>,
-    /// Pages of S that are no longer cached, in the order of their eviction.
+    /// Pages of S that are no longer cached, in the order of eviction.
     gone: Vec<u32>,
     dirty: Vec<u32>,
 }
@@ -715,7 +715,7 @@ impl Naive for Lirs {
     }
 }
 
-/// S3-FIFO by Algorithm 1 of the paper, with one change: until the first eviction, pages for which S has no room are
+/// S3-FIFO as in Algorithm 1 of the paper, with one change: until the first eviction, a page for which S has no room is
 /// inserted into M.
 pub struct S3Fifo {
     pub capacity: usize,
@@ -787,7 +787,8 @@ impl Naive for S3Fifo {
         if self.small.len() + self.main.len() == self.capacity {
             self.evicted = true;
             did = evict(self.gcar, world, |search| {
-                // The buffer is full. M is therefore larger than its share exactly if S is smaller than its own.
+                // The buffer is full. Therefore, M is larger than its share exactly if S is smaller than the share of
+                // S.
                 if self.small.len() < self.small_pages || self.small.is_empty() {
                     if let Some(page) = self.evict_main(search) {
                         return Some(page);
@@ -809,7 +810,7 @@ impl Naive for S3Fifo {
     }
 }
 
-/// Returns the largest number of hits that any choice of victims has, by trying all choices.
+/// Returns the largest number of hits that is possible, by trying all choices of victims.
 pub fn most_hits(accesses: &[u32], cached: &[u32], capacity: usize) -> u64 {
     let Some((&lpn, later)) = accesses.split_first() else {
         return 0;

@@ -92,8 +92,8 @@ fn gcar_takes_from_each_chip_its_share_of_a_request() {
         set: &[("chip_share_percent", "100")],
         ..on("gcar-lru", 6)
     };
-    // Without GC, a request of four pages evicts two pages of each chip. If chip 0 is in GC, two pages of chip 1 are
-    // evicted, and then the two least recent pages.
+    // Without GC, a request of four pages evicts two pages from each chip. If chip 0 is in GC, the request evicts two
+    // pages from chip 1, and then the two least recent pages.
     gcar.check(
         "
         W1 W3 W5 W7 W2 W4 | miss                               | 4d 2d 7d 5d 3d 1d
@@ -110,8 +110,8 @@ fn gcar_evicts_the_dirty_pages_of_a_stripe_together() {
         set: &[("stripe_pages", "3")],
         ..on("gcar-lru", 6)
     };
-    // A clean page of the stripe is not evicted, and a clean victim is evicted alone. In the last row, pages 3 and 5
-    // are on the chip in GC; they are evicted with page 4, the victim.
+    // Only dirty pages of the victim's stripe are evicted with it, and a clean victim is evicted alone. In the last
+    // row, pages 3 and 5 are on the chip in GC, but are evicted together with page 4, the victim.
     gcar.check(
         "
         W0 W3 W1 R2 W5 W4 | miss               | 4d 5d 2c 1d 3d 0d
@@ -125,8 +125,8 @@ fn gcar_evicts_the_dirty_pages_of_a_stripe_together() {
 
 #[test]
 fn gcar_2_figure_4() {
-    // D7, D6 and D5 of the figure are pages 2, 6 and 1. Pages 2 and 6 are on chip 2, which is in GC. Page 1 is
-    // therefore the victim.
+    // Pages 2, 6 and 1 are D7, D6 and D5 of the figure. Pages 2 and 6 are on chip 2, which is in GC, so page 1 is the
+    // victim.
     let gcar = On {
         chips: 4,
         ..on("gcar-lru", 7)
@@ -204,8 +204,8 @@ fn a_token_that_cannot_be_read_is_named_with_its_place() {
     }
 }
 
-/// CFLRU with an empty window equals LRU. Every policy with GCaR equals the policy without GCaR as long as no chip is
-/// in GC.
+/// CFLRU with an empty window equals LRU. As long as no chip is in GC, every policy with GCaR equals the policy without
+/// GCaR.
 #[test]
 fn identities_on_random_strings() {
     for seed in flashtwin::seeds(1) {

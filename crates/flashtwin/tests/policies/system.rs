@@ -106,8 +106,8 @@ fn co_active_1() {
         W9          | miss, ev 2d    | CL[] DL[9c 7c 5c 1h]
     ",
     );
-    // A page that is written back is placed in CL by its last access. Reads do not change the hot flag. If all dirty
-    // pages are hot, the victim is at the end of DL.
+    // A page that is written back moves to CL, at the position of its last access. Reads do not change the hot flag. If
+    // all dirty pages are hot, the victim is the last page of DL.
     on.check(
         "
         W1 R2 W3 R4    | miss           | CL[4 2] DL[3c 1c]
@@ -128,7 +128,7 @@ const STAGER: On<'static> = On {
     ..ECR
 };
 
-/// The pages that are inserted are on chips in GC, so that they are never victims.
+/// All inserted pages are on chips in GC, so that the inserted pages are never victims.
 #[test]
 fn stg_1_figure_5() {
     let on = On {
@@ -192,8 +192,8 @@ fn stg_3() {
     );
 }
 
-/// If the entry under the pointer is hit or trimmed, the pointer moves to the next entry. From the most recent entry,
-/// it moves to the tail.
+/// If the entry under the pointer is hit or trimmed, the pointer moves to the next more recent entry. From the most
+/// recent entry, the pointer moves to the tail.
 #[test]
 fn the_pointer_moves_on() {
     let on = On {
@@ -235,8 +235,8 @@ fn dsp_1() {
         W2        | hit  | 2d 1dh
     ",
     );
-    // A reset of the filter makes all pages cold. A page that is evicted and inserted again is cold until a write
-    // finds it in the filter.
+    // A reset of the filter makes all pages cold. A page that was evicted and is inserted again stays cold until a
+    // write finds it in the filter.
     on.check(
         "
         W1 W1 W2         | miss        | 2d 1dh
@@ -288,7 +288,8 @@ fn identities() {
     }
 }
 
-/// With a Bloom filter of 5 % of the buffer, these accesses have the same results as with an exact filter.
+/// A Bloom filter and an exact filter have the same results for these accesses. The Bloom filter takes 5 % of the
+/// buffer.
 #[test]
 fn the_filter_is_nearly_exact() {
     for seed in flashtwin::seeds(2) {

@@ -1,4 +1,4 @@
-//! Naive implementations of ECR, Co-Active and CDA-GC, as published, with lists, time stamps and scans.
+//! Naive implementations of ECR, Co-Active and CDA-GC as published, with lists, time stamps and scans.
 
 use super::harness::{compare, on, random_accesses, Case, Did, Naive, On, Op, World};
 use flashtwin::Rng;
@@ -12,14 +12,14 @@ struct Page {
     hot: bool,
 }
 
-/// The rule by which a policy chooses among its pages. The pages are sorted by last access, the least recent first.
+/// The part of a policy that chooses among its pages. The pages are sorted by last access, the least recent first.
 trait Rule {
     /// Called after a page was read or written. The page is the last one of `pages`.
     fn accessed(&mut self, _world: &World, _pages: &mut [Page], _write: bool) {}
-    /// Called before the page at `i` is moved by another access, or removed.
+    /// Called before the page at index `i` is removed, or moved by another access.
     fn leaves(&mut self, _pages: &[Page], _i: usize) {}
     /// Returns the index of the victim, and the number of entries examined. With `gcar`, pages on chips in GC are
-    /// skipped; if all are, there is no victim.
+    /// skipped; if all pages are on such chips, there is no victim.
     fn victim(&mut self, world: &World, pages: &[Page], gcar: bool) -> (Option<usize>, u64);
     /// Returns the indices of the pages to write back while the chip is idle.
     fn idle(&mut self, _world: &World, _pages: &[Page], _chip: usize) -> Vec<usize> {
@@ -88,7 +88,8 @@ impl<R: Rule> Naive for Buffer<R> {
     }
 }
 
-/// Returns the index of the first page that qualifies, and the number of qualifying pages examined.
+/// Returns the index of the first page that qualifies (with `gcar`, outside chips in GC), and the number of qualifying
+/// pages examined.
 fn first(
     world: &World,
     pages: &[Page],
@@ -123,8 +124,8 @@ impl Rule for Ecr {
             looked = entries;
         }
         let chips = world.in_gc.len();
-        // For each chip: its queue complete time, its rank among chips of equal time, its least recent page, and its
-        // number.
+        // For each chip: its queue complete time, its rank among chips with the same time, the index of its least
+        // recent page, and its number.
         let mut candidates = Vec::new();
         for chip in (0..chips).filter(|&chip| !(gcar && world.in_gc[chip])) {
             let listed = |p: &Page| world.chip(p.lpn) == chip && (self.epsilon || p.dirty);
@@ -183,12 +184,14 @@ fn ecr_epsilon_equals_its_published_rule() {
     ecr("gcar-ecr-eps", true);
 }
 
-/// Pages written since the last reset. With generations, pages written between the last two resets are kept, too.
+/// Pages written since the last reset of the filter. With generations, pages written between the last two resets are
+/// kept, too.
 struct Written {
     younger: HashSet<u32>,
     older: HashSet<u32>,
     generations: bool,
-    /// Number of distinct pages, and time in ms, after which the filter is reset. 0 means never.
+    /// The filter is reset after this number of distinct pages (`items`), and after this time in ms (`reset_ms`). 0
+    /// means never.
     items: u64,
     reset_ms: u64,
     last_ms: u64,
@@ -202,7 +205,7 @@ impl Written {
             younger: HashSet::new(),
             older: HashSet::new(),
             generations: value("filter_forget") == "\"generations\"",
-            // With `auto`, the component computes a number that these small buffers never reach.
+            // With `auto`, the policy computes a number of pages that these small buffers never reach.
             items: value("filter_reset_items").parse().unwrap_or(0),
             reset_ms: value("filter_reset_ms").parse().unwrap(),
             last_ms: 0,
@@ -282,7 +285,7 @@ impl Rule for CoActive {
     }
 
     fn idle(&mut self, world: &World, pages: &[Page], chip: usize) -> Vec<usize> {
-        // In these tests, write-backs take no time. None is ever in flight.
+        // In these tests, write-backs take no time, so none is ever in flight.
         let cold = |i: &usize| pages[*i].dirty && !pages[*i].hot;
         let of_chip = |i: &usize| world.chip(pages[*i].lpn) == chip;
         (0..pages.len()).filter(cold).filter(of_chip).collect()
@@ -338,7 +341,7 @@ impl Rule for Stager {
         let mut victim = None;
         while n < self.test_num && q < pages.len() {
             n += 1;
-            // In these tests, a chip is either in GC or far from GC.
+            // In these tests, a chip is either in GC or far from it.
             if !world.skipped(pages[q].lpn) {
                 victim = Some(q);
                 break;
@@ -430,7 +433,8 @@ fn the_dispatcher_evicts_as_lru() {
     }
 }
 
-/// The state marks hot pages with `h`. A page is hot if the filter has an earlier write of it.
+/// Checks the hot pages, which the state marks with `h`. A page is hot if the filter contains an earlier write of the
+/// page.
 #[test]
 fn the_dispatcher_knows_hot_pages() {
     for seed in flashtwin::seeds(3) {
@@ -457,7 +461,7 @@ fn the_dispatcher_knows_hot_pages() {
                 set: &set,
                 ..on(policy, 20)
             };
-            // For each dirty page, the number of resets before its last write; `None` if it was not hot at that
+            // For each dirty page, the number of resets before its last write; `None` if the page was not hot at that
             // write.
             let mut dirty: HashMap<u32, Option<u64>> = HashMap::new();
             let mut now_ms = 0;

@@ -1,5 +1,5 @@
-//! Orders to collect garbage: the dies that collect, the number of blocks collected, and the absence of other
-//! effects.
+//! Orders to a running device to collect garbage: the dies that collect, the number of blocks collected, and the
+//! absence of other effects.
 
 use flashtwin::metrics::FlashReport;
 use flashtwin::{
@@ -15,7 +15,7 @@ fn collected(report: &FlashReport) -> Vec<usize> {
     some.map(|(chip, _)| chip).collect()
 }
 
-/// Gives an idle device an order to collect. Returns the number of erases, and the chips that collected.
+/// Orders an idle device to collect. Returns the number of erases, and the chips that collected.
 fn order(ssd: &mut Ssd, die: Option<u32>) -> (u64, Vec<usize>) {
     ssd.reset_metrics(None);
     let mapped = ssd.pages_mapped();
@@ -63,7 +63,7 @@ fn every_pool_collects_one_block() {
     }
 }
 
-/// Whichever die receives the order, one superblock is collected: a block of every die.
+/// An order to any die collects one whole superblock: a block of every die.
 #[test]
 fn a_superblock_is_collected_whole() {
     let more = [
@@ -89,8 +89,8 @@ fn a_device_that_takes_no_orders_reports_it() {
     );
 }
 
-/// Random pages are read and written while dies are repeatedly ordered to collect. Every request completes, each die
-/// executes its orders in spite of the requests, and no page is lost.
+/// The host reads and writes random pages while all dies are repeatedly ordered to collect. Every request completes,
+/// each die executes its orders in spite of the requests, and no page is lost.
 #[test]
 fn host_requests_continue_during_a_forced_collection() {
     for seed in flashtwin::seeds(3) {
@@ -131,7 +131,7 @@ fn collect_between_requests<B: Backend>(
         let now = start + Time::from_us(100 * tag);
         device.advance(now);
         if tag % 200 == 199 {
-            // The host has written enough since the last order to make a block worth collecting.
+            // Since the last order, the host has written enough that a collection gains space.
             order(device);
         }
         let request = Request {
@@ -148,15 +148,16 @@ fn collect_between_requests<B: Backend>(
     assert_eq!(device.completions().len(), 2000);
 }
 
-/// Returns the members that have a chip that collected.
+/// Returns the members with at least one chip that collected.
 fn members(array: &Array) -> Vec<usize> {
     let reports = array.member_reports().into_iter().enumerate();
     let some = reports.filter(|(_, report)| !collected(report).is_empty());
     some.map(|(member, _)| member).collect()
 }
 
-/// Three kinds of arrays: striping over bare members, whose flash events are in the array's own queue; an array with
-/// redundancy; and an array with a coordinator.
+/// An order to a member or to all members, in several kinds of arrays: striping over bare members, whose flash events
+/// are in the array's own queue; striping over other members; an array with redundancy; and an array with a
+/// coordinator.
 #[test]
 fn members_collect_as_ordered() {
     let turns = ("array.coordination", "turns");
@@ -177,7 +178,7 @@ fn members_collect_as_ordered() {
         while array.step() {}
         assert_eq!(members(&array), [0, 1, 2, 3], "{level}");
         let reports = array.member_reports();
-        // A coordinator may order other chips to collect, too, because the ordered collections take free blocks.
+        // The ordered collections take free blocks. A coordinator may therefore order other chips to collect, too.
         if more != [turns] {
             assert_eq!(collected(&reports[1]), [3], "{level}");
         }

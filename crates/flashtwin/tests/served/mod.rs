@@ -1,4 +1,5 @@
-//! Changes to a running device: orders to collect, another buffer policy, and another speed of a member.
+//! Changes to a running device: orders to collect, another buffer policy, other GC settings, and another speed of a
+//! member.
 
 mod collect;
 mod policy;
@@ -8,7 +9,7 @@ mod slow;
 use flashtwin::spec::{builtin, builtin_array};
 use flashtwin::{Array, ArraySpec, DeviceSpec, Ssd};
 
-/// Returns a small device of this profile, with these keys.
+/// Returns a small device: the given profile with the given settings.
 fn ssd(name: &str, more: &[(&str, &str)]) -> Ssd {
     let mut all = vec![
         ("geometry.chips", "4"),
@@ -20,7 +21,7 @@ fn ssd(name: &str, more: &[(&str, &str)]) -> Ssd {
     Ssd::new(&DeviceSpec::with_overrides(text, name, &all).unwrap())
 }
 
-/// Returns an array of small members, with these keys.
+/// Returns an array of small members with the given settings.
 fn array(level: &str, members: &str, more: &[(&str, &str)]) -> Array {
     let mut all = vec![
         ("array.level", level),

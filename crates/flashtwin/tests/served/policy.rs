@@ -1,5 +1,5 @@
-//! Replacement of the policy while the buffer is in use. No page is lost, no page is in the buffer twice, and
-//! requests in flight complete.
+//! Replacement (*exchange*) of the policy while the buffer is in use. No page is lost, no page is in the buffer twice,
+//! and requests in flight complete.
 
 use flashtwin::buffer::ChosenPolicy;
 use flashtwin::component::Pages;
@@ -13,7 +13,7 @@ use super::{array, ssd};
 
 const PAGE: u64 = 4096;
 
-/// Random requests to a running device, with a record of those in flight.
+/// A load of random requests to a running device. It records the requests in flight.
 struct Load {
     rng: Rng,
     now: Time,
@@ -49,8 +49,7 @@ impl Load {
     fn requests<B: Backend>(&mut self, device: &mut Device<B>, count: u64) {
         self.now = self.now.max(device.now());
         for _ in 0..count {
-            // The mean interval is long enough for new requests to reach the buffer between two exchanges of
-            // policies.
+            // The mean interval is long enough for new requests to reach the buffer between two exchanges of policies.
             self.now += Time::from_us(self.rng.below(4000));
             device.advance(self.now);
             let op = match self.rng.below(40) {
@@ -59,7 +58,7 @@ impl Load {
                 3..20 => Op::Read,
                 _ => Op::Write,
             };
-            // Requests are for parts of pages. Most are to a few pages, some to pages far away.
+            // Requests cover parts of pages. Most go to a few pages, some to pages far away.
             let first = self.rng.below(120) + 5000 * u64::from(self.rng.below(8) == 0);
             let bytes = 512 * (1 + self.rng.below(40));
             let request = Request {
@@ -92,9 +91,9 @@ fn policies() -> Vec<String> {
     ChosenPolicy::names()
 }
 
-/// Replaces the policy and checks that no dirty page is lost or added. All pages that a power loss directly before
-/// the replacement would lose must also be lost in a power loss directly after it. A power loss after the replacement
-/// may lose further pages, but only pages of writes in flight, which were given the slots of evicted clean pages.
+/// Replaces the policy and checks that no dirty page is lost or added. Compares the pages that a power loss would lose
+/// directly before and directly after the replacement. After it, the same pages would be lost. Further pages may be
+/// lost only if writes in flight got the slots of evicted clean pages.
 fn exchange(ssd: &mut Ssd, name: &str, load: &mut Load) {
     ssd.advance(ssd.now());
     load.take_completions(ssd);
@@ -118,7 +117,7 @@ fn every_policy_follows_every_other(more: &[(&str, &str)]) {
         ("buffer.capacity", "160 KiB"),
         ("buffer.power_loss_protection", "false"),
         ("buffer.partial", "sectors"),
-        // With this policy, flash has separate blocks for hot pages and for cold pages.
+        // With this policy, the flash has separate blocks for hot and cold pages.
         ("buffer.policy", "cda-gc"),
     ];
     all.extend(more);
@@ -128,8 +127,8 @@ fn every_policy_follows_every_other(more: &[(&str, &str)]) {
         let mut dirty = 0;
         for old in policies() {
             for new in policies() {
-                // The random requests depend only on the seed and on the names of the two policies. If policies are
-                // added, the requests for all other pairs of policies stay the same.
+                // The random requests depend only on the seed and on the names of the two policies. If a policy is
+                // added, the requests of the existing pairs stay the same.
                 let mut ssd = ssd.clone();
                 let mut load = Load::new(seed_of(&new, seed_of(&old, seed)));
                 exchange(&mut ssd, &old, &mut load);
@@ -166,9 +165,9 @@ fn no_page_is_lost_in_background_mode_and_beside_a_read_cache() {
     every_policy_follows_every_other(&more);
 }
 
-/// A write waits for a slot. The replacement evicts a clean page, and the write gets its slot. From then on, a power
-/// loss would lose the written page. The counters of waits do not count this wait if the write is forced, or if the
-/// wait has length zero.
+/// A write waits for a slot. The replacement evicts a clean page, and the write gets the slot of this page. From then
+/// on, a power loss would lose the written page. The counter of waits for slots does not count a forced write or a wait
+/// of length zero.
 #[test]
 fn a_write_in_flight_gets_the_slot_of_a_clean_page_that_an_exchange_evicts() {
     for (forced, at_once) in [(false, false), (false, true), (true, false), (true, true)] {
@@ -216,7 +215,7 @@ fn a_write_in_flight_gets_the_slot_of_a_clean_page_that_an_exchange_evicts() {
             ssd.advance(ssd.now() + Time::from_us(1));
         }
         let (before, cut) = (ssd.flash_report(), ssd.power_cut());
-        // This policy does not insert pages that were read, so that it evicts the clean pages.
+        // Req-block does not insert pages that were read. The exchange therefore evicts the clean pages.
         ssd.set_policy("req-block", &[]).unwrap();
         let (report, after) = (ssd.flash_report(), ssd.power_cut());
         assert_eq!(cut.lost, [Lpn(3)]);
@@ -270,7 +269,8 @@ fn the_new_policy_begins_with_the_order_of_the_old_one() {
     }
 }
 
-/// Each page that a replacement inserts counts as part of another request, even the first one.
+/// A replacement inserts each page into the new policy as if the page belonged to another request than the access that
+/// later needs a victim. The first inserted page is no exception.
 #[test]
 fn no_page_is_of_the_request_that_asks_for_victims() {
     let set = [("buffer.capacity", "32 KiB"), ("buffer.policy", "lru")];
@@ -281,8 +281,8 @@ fn no_page_is_of_the_request_that_asks_for_victims() {
     assert_eq!(evicted(&mut ssd, 100..108), [0, 1, 2, 3, 4, 5, 6, 7]);
 }
 
-/// CBM requires non-volatile memory. When another policy replaces it, or it replaces another policy, the memory stays
-/// as volatile as it was, even after a power loss.
+/// CBM requires non-volatile memory. When CBM replaces another policy or is replaced, the memory stays as volatile as
+/// it was, even after a power loss.
 #[test]
 fn memory_stays_as_volatile_as_it_was() {
     for (first, second, durable) in [
@@ -371,7 +371,7 @@ fn the_new_policy_remains_after_a_power_loss() {
     assert_eq!(policy.settings.get::<Pages>("window").0, 512);
     ssd.cut_power(1_000_000).unwrap();
     assert_eq!(ssd.spec().buffer.clone().unwrap().policy, policy);
-    // The parameters of the policy before are not kept.
+    // The parameters of the previous policy are not kept.
     ssd.set_policy("gcar-cflru", &[]).unwrap();
     let policy = ssd.spec().buffer.clone().unwrap().policy;
     assert_eq!(policy.settings.get::<Pages>("window").0, 256);

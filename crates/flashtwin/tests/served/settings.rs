@@ -4,7 +4,7 @@ use flashtwin::{Cause, Op, Request, Rng, Ssd, Time};
 
 use super::ssd;
 
-/// Half of the requests are reads, the other half writes, of random pages.
+/// Reads and writes random pages, in equal shares. Calls `between` before each request.
 fn load(ssd: &mut Ssd, seed: u64, requests: u64, mut between: impl FnMut(&mut Ssd, u64)) {
     let mut rng = Rng::new(seed);
     let (pages, start) = (ssd.exported_bytes() / 4096, ssd.now());
@@ -37,7 +37,8 @@ const BACKGROUND: &[(&str, &str)] = &[
     ("nand.background_gc", "true"),
 ];
 
-/// A device whose settings change before its first request works like one that was made with them.
+/// If the settings of a device change before its first request, the device works like one that was created with these
+/// settings.
 #[test]
 fn changed_settings_work_like_those_of_a_new_device() {
     let higher = ("gc.low_percent", "9");
@@ -93,7 +94,8 @@ fn changed_settings_work_like_those_of_a_new_device() {
     }
 }
 
-/// A higher watermark is reached at once, without a request, by a device that collects in the background.
+/// A device that collects in the background gets a higher watermark. It begins to collect at once, without waiting for
+/// a request.
 #[test]
 fn collection_that_is_due_begins_at_once() {
     let mut ssd = ssd("nvme-tlc", BACKGROUND);
@@ -107,7 +109,7 @@ fn collection_that_is_due_begins_at_once() {
     ssd.check().unwrap();
 }
 
-/// Settings change amid requests and collections: no page is lost, and every request completes.
+/// Settings change while requests and collections are in progress. No page is lost, and every request completes.
 #[test]
 fn settings_change_amid_collections() {
     for (name, more) in [

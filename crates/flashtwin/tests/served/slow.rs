@@ -5,7 +5,7 @@ use flashtwin::{Array, Completion, MemberError, Op, Request, Rng, Status, Time};
 use super::array;
 
 const PAGE: u64 = 4096;
-/// Setting for bare members. With striping without redundancy, their flash events are in the array's own queue.
+/// Setting for bare members. In a striped array without redundancy, their flash events are in the array's own queue.
 const BARE: &[(&str, &str)] = &[("member.link.bus_ns_per_sector", "0")];
 
 fn request(array: &Array, op: Op, page: u64) -> Request {
@@ -19,7 +19,7 @@ fn request(array: &Array, op: Op, page: u64) -> Request {
     }
 }
 
-/// Submits an access to a single page of an idle array, and returns its response time.
+/// Accesses a single page of an idle array, and returns the response time.
 fn took(array: &mut Array, op: Op, page: u64) -> Time {
     array
         .submit(array.now(), &request(array, op, page), 0)
@@ -49,7 +49,7 @@ fn a_slow_member_multiplies_response_times() {
         for (at, &before) in (0..3).zip(&plain) {
             let slow = took(&mut array, Op::Read, at * chunk);
             let times = if at == 1 { 5 } else { 2 };
-            // The array's front end takes no time, so that the whole response time is multiplied.
+            // The array's front end takes no time. The delay therefore multiplies the whole response time.
             assert_eq!(slow, Time(before.0 * times / 2), "{level}: member {at}");
         }
         let write = took(&mut array, Op::Write, chunk);
@@ -62,8 +62,8 @@ fn a_slow_member_multiplies_response_times() {
     }
 }
 
-/// Submits 1500 requests of up to `most` pages, and calls `change` after every hundredth. Returns the completions in
-/// their order.
+/// Submits 1500 requests of up to `most` pages each, and calls `change` after every hundredth. Returns the completions
+/// in order.
 fn load(
     array: &mut Array,
     (most, seed): (u64, u64),
@@ -149,8 +149,8 @@ fn slow_members_complete_every_request_once_and_repeatably() {
     }
 }
 
-/// Once the speed of a member has been set, requests to it take a longer path through the code, even at normal speed.
-/// The results are those of members whose speed was never set.
+/// Once the speed of a member has been set, requests to the member take a longer path through the code, even at normal
+/// speed. The results must equal those of members whose speed was never set.
 #[test]
 fn members_reset_from_slow_equal_fresh_ones() {
     let buffer = ("buffer.capacity", "256 KiB");

@@ -50,7 +50,7 @@ fn dies_collect_when_ordered() {
         fill(&server, seed);
         let before = erases(&server);
         assert_eq!(server.collect(None, None).expect("it can"), 2);
-        // The pacer executes the order, although no client calls.
+        // The pacer executes the order even if no client makes a call.
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
         while erases(&server) < before + 8 {
             assert!(
@@ -87,8 +87,8 @@ fn members_collect_when_ordered() {
     server.collect(Some(1), None).expect_err("it has failed");
 }
 
-/// Clients write, read back and force pages while the buffer policy is replaced repeatedly. Every read returns the last
-/// write. A power loss loses no more pages than with a constant policy.
+/// Clients write, read back, and force pages to the medium while the buffer policy is replaced repeatedly. Every read
+/// returns the last write. A power loss loses no more pages than with a policy that does not change.
 #[test]
 fn exchanging_the_policy_is_invisible_to_clients() {
     for seed in flashtwin::seeds(1) {
@@ -132,13 +132,13 @@ fn exchanging_the_policy_is_invisible_to_clients() {
                 std::thread::sleep(std::time::Duration::from_millis(2));
             }
         });
-        // The previous policy may have written back all pages in its idle time.
+        // The previous policy may have written back all pages in idle time.
         server.set_policy("lru", &[]).expect("it has a buffer");
         for page in 0..10 {
             let written = server.connect().write(&[7; 4096], page * 4096, false);
             written.expect("room");
         }
-        // A program of the previous policy may still be running.
+        // A program that the previous policy started may still be running.
         let mut dirty = u64::MAX;
         while std::mem::replace(&mut dirty, server.report().dirty_pages) != dirty {
             std::thread::sleep(std::time::Duration::from_millis(20));
@@ -189,7 +189,7 @@ fn a_member_is_slow_until_reset() {
         let written = server.connect().write(&[9; 4096], page * 4096, false);
         written.expect("room");
     }
-    // Returns the mean response time in µs of reads that are sent one at a time.
+    // Returns the mean response time, in µs, of reads with one request in flight.
     let mut before = (0.0, 0);
     let mut mean_us = || {
         for page in 0..400_u64 {

@@ -1,5 +1,5 @@
-//! Power losses while clients write numbered contents. Flushed and forced data survive. The server reports exactly the
-//! pages that were lost.
+//! Power losses while clients write numbered contents. Flushed and forced data must survive. The server must report
+//! exactly the pages that were lost.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,15 +9,15 @@ const PAGE: u64 = 4096;
 const CLIENTS: u64 = 4;
 const PAGES_EACH: u64 = 60;
 
-/// A client's record of one of its pages. The contents of a page are numbered in ascending order.
+/// Contents of one page, as far as its client knows them. The contents of a page are numbered in ascending order.
 #[derive(Clone, Copy, Default)]
 struct Known {
     /// Newest contents for which a write was submitted.
     asked: u64,
     /// Newest contents whose write was acknowledged.
     completed: u64,
-    /// Newest safe contents. Contents are safe if they were forced, or acknowledged before the request of a flush that
-    /// has completed.
+    /// Number of the newest safe contents. Contents are safe if they were forced to the medium, or if they were
+    /// acknowledged before a flush was requested that has completed.
     safe: u64,
 }
 
@@ -30,8 +30,8 @@ fn contents(page: u64, number: u64) -> Vec<u8> {
     }
 }
 
-/// Returns the numbers of the contents in the first and in the last sector of a page. Every other sector has one of the
-/// two.
+/// Returns the numbers of the contents in the first and in the last sector of a page. Checks that every other sector
+/// has one of the two.
 fn numbers(page: u64, read: &[u8]) -> (u64, u64) {
     let of = |sector: &[u8]| {
         let number = u64::from_le_bytes(sector[8..16].try_into().expect("eight bytes"));
@@ -48,7 +48,7 @@ fn numbers(page: u64, read: &[u8]) -> (u64, u64) {
     (first, last)
 }
 
-/// Loss of data that a kind of device permits in a power loss.
+/// The kinds of data loss that a power loss may cause on a device.
 #[derive(Clone, Copy, PartialEq)]
 enum How {
     /// No acknowledged write is ever lost.
@@ -57,7 +57,7 @@ enum How {
     Torn,
 }
 
-/// Writes, flushes and forces pages until the power fails.
+/// Writes pages, flushes, and forces pages to the medium, until the power fails.
 fn client(session: &Session<'_>, base: u64, known: &mut [Known], rng: &mut Rng) {
     loop {
         let at = rng.below(PAGES_EACH) as usize;
@@ -88,7 +88,7 @@ fn client(session: &Session<'_>, base: u64, known: &mut [Known], rng: &mut Rng) 
     }
 }
 
-/// Simulates `times` power losses; returns the total number of pages lost.
+/// Simulates `times` power losses. Returns the total number of pages lost.
 fn cut_many_times(name: &str, overrides: &[(&str, &str)], times: u64, how: How) -> usize {
     let place = Place::new(name, overrides);
     check(&place.start(&[]), times, how)
@@ -131,8 +131,8 @@ fn check(server: &Server, times: u64, how: How) -> usize {
                 "page {page}, cut {round}"
             );
             assert!(torn || first == last, "page {page} is torn");
-            // The contents found after this power loss were checked above. New contents replace them, so that a later
-            // loss cannot return to older ones.
+            // The contents after this power loss have been checked above. New contents replace them, so that a later
+            // loss cannot restore older ones.
             let now = contents(page, of.asked + 1);
             session.write(&now, page * PAGE, true).expect("completes");
             (of.asked, of.completed, of.safe) = (of.asked + 1, of.asked + 1, of.asked + 1);
@@ -187,7 +187,8 @@ fn calls_in_flight_fail_in_a_power_loss() {
         let cut = server.cut_power(false).expect("the device is back");
         assert_eq!((cut.unfinished, cut.lost), (1, vec![0, 1]));
     });
-    // Requests on a connection from before the power loss change nothing, whether they are acknowledged or not.
+    // Requests on a connection that was made before the power loss change nothing. It does not matter whether they are
+    // acknowledged.
     let late = [
         session.write(&[2; 8192], 0, false),
         session.read(&mut [0; 1], 0),
@@ -201,7 +202,7 @@ fn calls_in_flight_fail_in_a_power_loss() {
     assert_eq!(read, [0; 8192]);
 }
 
-/// Returns an array of two members with volatile buffers. The array itself has no buffer.
+/// Returns a server with an array of two members. The members have volatile buffers; the array itself has no buffer.
 fn volatile_array(place: &Place) -> Server {
     let array = "name = \"pair\"\n[array]\nlevel = \"raid0\"\nmembers = \"demo*2\"\n[member]\n\
                  geometry.blocks_per_plane = 64\nbuffer.power_loss_protection = false\n";
@@ -244,7 +245,7 @@ fn counters_restart_after_a_power_loss_and_reports_continue() {
     assert!(state_path(&disk).exists());
 }
 
-/// Zeros written at any offset to pages in the buffer survive a power loss if they were forced or flushed.
+/// Zeros that are written at any offset, to pages in the buffer, survive a power loss if they were forced or flushed.
 fn zeros_are_safe(server: &Server) {
     let bytes = 4 * PAGE;
     for (round, (at, length)) in [

@@ -1,4 +1,4 @@
-//! Stops of a server in which one step fails. The other steps are still executed.
+//! Stops of a server in which one step fails. The other steps must still be executed.
 
 use std::sync::atomic::AtomicU32;
 use std::thread;
@@ -8,7 +8,8 @@ use flashtwin::{Request, Time};
 use super::*;
 use crate::twin::made_up::{Does, MadeUp};
 
-/// Returns the error message of the stop, and whether there are a state, a report, and the end of the recording.
+/// Stops a server. Returns the error message, and whether there are a saved state, a report, and the end of the
+/// recording.
 fn stop(name: &str, does: Does, in_file: bool) -> (String, [bool; 3]) {
     let place = Place::new(&format!("stop-{name}-{in_file}"), &[]);
     let path = |name: &str| place.0.join(name);

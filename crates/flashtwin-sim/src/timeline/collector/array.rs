@@ -1,4 +1,5 @@
-//! Slices of an array: operations on members, the requests that caused them, and orders to run GC.
+//! Timeline of an array: operations on members, the requests that caused them, and orders to run
+//! GC.
 
 use flashtwin::{ArrayEvent, GcMessage, Op, SentFor, Time};
 

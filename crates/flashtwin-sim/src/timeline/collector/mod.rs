@@ -1,4 +1,4 @@
-//! Converts the logs of a device to slices. For each end of an operation, finds its beginning. For each slice, finds
+//! Converts the logs of a device to the slices of a timeline. A slice is an operation with its beginning, its end, and
 //! the request that caused it. The module `array` converts an array's own log.
 
 mod array;
@@ -10,31 +10,32 @@ use flashtwin::{Breakdown, BufferEvent, Completion, FlashEvent, Op, Place, Reque
 use super::slices::{Detail, Gauge, Instant, Shown, Slice, Slices, Track};
 use crate::Logged;
 
-/// A request: the member that received it (`None`: the device itself), and its number there.
+/// Identifies a request: the member that received it (`None`: the device itself), and the number that the receiver gave
+/// it.
 type Asked = (Option<usize>, u32);
 
-/// Slices collected so far. A slice's number is its index.
+/// Slices collected so far. The number of a slice is its index.
 #[derive(Debug)]
 pub(super) struct Collector {
     pub all: Slices,
     from: Time,
     /// Time after which no slice begins.
     pub until: Time,
-    /// Number of requests that the device received before the run. The timeline subtracts it from the numbers of
-    /// requests.
+    /// Number of requests that the device received before the run. It is subtracted from the device's request numbers,
+    /// so that the timeline counts from the start of the run.
     ahead: u32,
     open: HashMap<Track, u32>,
     /// For each track with a suspended operation, the slice of this operation.
     held: HashMap<Track, u32>,
-    /// For each track, the slice begun last, to which pages that follow in the log are added.
+    /// For each track, the most recent slice. Page entries that follow in the log are added to it.
     last: HashMap<Track, u32>,
     requests: HashMap<Asked, u32>,
     /// Requests of the device that are not completed.
     waiting: HashSet<u32>,
-    /// Slices of requests to members in flight, by the number that the array gave them.
+    /// Slices of the requests to members that are in flight, by the number that the array gave the request.
     parts: HashMap<u32, u32>,
-    /// Requests that caused operations of the array on pages, by the number of the operation. `jobs` has the requests
-    /// that caused jobs of the array, by the number of the job.
+    /// For each operation of the array on a page, by number: the number of the request that caused it. `jobs` has, for
+    /// each job of the array, the numbers of the requests that caused it.
     ops: HashMap<u32, u32>,
     jobs: HashMap<u32, Vec<u32>>,
     gauges: HashMap<Gauge, u64>,
@@ -59,7 +60,7 @@ impl Collector {
         }
     }
 
-    /// Returns the start of the window, before which no slice begins.
+    /// Returns the start of the window. No slice begins before it.
     pub fn from(&self) -> Time {
         self.from
     }

@@ -1,4 +1,4 @@
-//! Finds in the header the columns that the option `columns` names.
+//! Reads the option `columns`, and finds the columns that it names in the header of a table.
 
 use std::cell::Cell;
 
@@ -31,12 +31,12 @@ struct Found<'a> {
     index: usize,
     /// Text after the colon.
     suffix: Option<&'a str>,
-    /// Whether the option gives the column by its name in the header, not by its number.
+    /// Whether the option gives the column by name. Otherwise the option gives the number of the column.
     named: bool,
 }
 
-/// Finds the column of the part `key=value` of the option among the fields `header` of a line of the file `name`. `line`
-/// is that line as messages show it.
+/// Finds the column for one part `key=value` of the option. `header` has the fields of the line in which names are
+/// searched, in the file `name`. `line` describes this line in messages.
 fn find_column<'a>(
     name: &str,
     key: &str,
@@ -44,7 +44,8 @@ fn find_column<'a>(
     header: &[&[u8]],
     line: &str,
 ) -> Result<Found<'a>, Refused> {
-    // Names of columns may contain colons. Therefore the name is the longest text before a colon that is in the header.
+    // A colon ends the name of the column, but names may also contain colons. Therefore the name is the longest text
+    // before a colon that is in the header.
     let is_column = |text: &str| header.contains(&text.as_bytes());
     let mut colons = value.rmatch_indices(':').map(|(at, _)| at);
     let cut = match colons.find(|&at| is_column(&value[..at])) {
@@ -56,7 +57,8 @@ fn find_column<'a>(
         Some(at) => (&value[..at], Some(&value[at + 1..])),
         None => (value, None),
     };
-    // A text of digits is the number of a column, from 1. Any other text must be a name in the header.
+    // If the text consists of digits, it is the number of a column, counted from 1. Otherwise it must be a name in the
+    // header.
     let counted = !column.is_empty() && column.bytes().all(|b| b.is_ascii_digit());
     let index = if counted {
         column.parse::<usize>().ok().and_then(|n| n.checked_sub(1))
@@ -80,8 +82,8 @@ fn find_column<'a>(
     }
 }
 
-/// Splits the option into its parts. A part without a key continues the list of codes of the part before it, as `8a` in
-/// `op=type:write=2a,8a`.
+/// Splits the option at commas into its parts. A part without a key continues the list of codes of the previous part,
+/// like `8a` in `op=type:write=2a,8a`.
 pub(super) fn parts(columns: &str) -> Result<Vec<(&str, String)>, WorkloadError> {
     let mut parts: Vec<(&str, String)> = Vec::new();
     for part in columns.split(',') {
@@ -99,7 +101,7 @@ pub(super) fn parts(columns: &str) -> Result<Vec<(&str, String)>, WorkloadError>
     Ok(parts)
 }
 
-/// Reads the unit of a time column, with or without `hex`.
+/// Reads the unit of a time column. The word `hex`, for hexadecimal numbers, may precede or follow the unit.
 fn time_column(
     key: &str,
     value: &str,
@@ -131,7 +133,7 @@ fn time_column(
     })
 }
 
-/// Removes `hex` from the units after a colon. Returns whether it was there.
+/// Removes the word `hex` from the text after a colon. Returns whether the word was there, and the remaining text.
 fn without_hex(suffix: Option<&str>) -> (bool, Option<&str>) {
     match suffix {
         Some("hex") => (true, None),
@@ -144,7 +146,7 @@ fn without_hex(suffix: Option<&str>) -> (bool, Option<&str>) {
 }
 
 impl Columns {
-    /// Reads the option, and finds its columns in a line of the file `name`. `header` has the fields of the line.
+    /// Reads the option, and finds its columns in a line of the file `name`. `header` has the fields of this line.
     pub(super) fn find(
         parts: &[(&str, String)],
         opts: &TraceOptions,
@@ -155,7 +157,7 @@ impl Columns {
         let (mut times, mut offset, mut size) = (None, None, None);
         let (mut ops, mut volume, mut placement) = (None, None, None);
         let mut named = false;
-        // The option for the address unit applies to columns that have no unit of their own.
+        // The option `address_unit` applies to columns for which no unit is given.
         let unused = Cell::new(opts.address_unit);
         for (key, value) in parts {
             let known = match *key {
@@ -286,7 +288,7 @@ impl Columns {
         used
     }
 
-    /// Whether the time and the address of a line are valid.
+    /// Whether a line is a request, and not a title: its time is valid or, without a time column, its address.
     pub(super) fn begins(&self, fields: &[&[u8]]) -> bool {
         let at = |index: usize| fields.get(index).copied().unwrap_or(b"");
         let is_number = |column: &Column| number(at(column.index), column.hex).is_some();

@@ -1,6 +1,6 @@
-//! Any table of text whose columns the option `columns` names: `time=ts:us,offset=lba:sectors,size=len:bytes,op=type`.
-//! Other columns are skipped. Numbers may have decimals and exponents, because some programs store columns as floating
-//! point.
+//! Tables of text. The option `columns` names the columns to read:
+//! `time=ts:us,offset=lba:sectors,size=len:bytes,op=type`. Other columns are skipped. Numbers may have decimals and
+//! exponents, because some programs store columns as floating point.
 
 mod columns;
 mod numbers;
@@ -19,7 +19,7 @@ use columns::parts;
 use numbers::separator_of;
 use request::{Fields, Shift};
 
-/// Returns how many of the options name a field of a line.
+/// Returns the number of parts of the option that name a field of this line.
 fn names_in(parts: &[(&str, String)], line: &[&[u8]]) -> usize {
     let is_name = |text: &[u8]| !text.iter().all(u8::is_ascii_digit) && line.contains(&text);
     let named = parts.iter().filter(|(_, value)| {
@@ -34,9 +34,9 @@ fn names_in(parts: &[(&str, String)], line: &[&[u8]]) -> usize {
 const FORM: &str =
     "columns must be like time=ts:us,offset=lba:sectors,size=len:bytes,op=type, where each \
                     name is a column of the header or its number from 1";
-/// Largest number of columns of a table. Messages store the number of a column in one byte.
+/// Largest number of columns of a table. It fits into the byte in which messages store a column's number.
 const COLUMNS_MAX: usize = 255;
-/// The header is searched in this many lines at the beginning of the file.
+/// Number of lines at the beginning of the file in which the header is searched.
 const TITLES_MAX: usize = 64;
 
 /// A column of numbers.
@@ -55,9 +55,9 @@ enum Times {
     /// No column: all requests arrive at time 0.
     None,
     At(Column),
-    /// The column has the time since the previous request. The second field is the sum of these times so far.
+    /// The column has the time since the previous request. The second field is the sum of all these times so far.
     Gaps(Column, u128),
-    /// Dates or times of day in the column of this index.
+    /// The column with this index has dates or times of day.
     Dates(usize, Clock),
 }
 
@@ -74,24 +74,24 @@ enum Ops {
 struct Columns {
     times: Times,
     offset: Column,
-    /// The column of the size; `None` if each request has the size of one unit of the offset.
+    /// Column of the size. `None` if the size of each request is one unit of the offset.
     size: Option<Column>,
     ops: Ops,
     volume: Option<usize>,
     /// Placement ids, decimal or hexadecimal.
     placement: Option<Column>,
-    /// Whether the option names a column by its name in the header, not by its number.
+    /// Whether the option gives any column by name, and not only by number.
     named: bool,
 }
 
 pub(crate) struct Named {
     separator: u8,
-    /// Number of the last line of titles, after which the requests begin.
+    /// Number of the last line of titles. The requests begin after it.
     titles: u64,
     /// Number of fields in the header or in the first line.
     fields: usize,
     columns: Columns,
-    /// Number of columns up to and including the last one that is read.
+    /// Number of columns that must be split: those up to the last one that is read, and one more.
     width: usize,
     /// Columns that are read, in order.
     used: Vec<usize>,
@@ -102,7 +102,7 @@ fn option<T, E: From<WorkloadError>>(text: String) -> Result<T, E> {
 }
 
 impl Named {
-    /// Reads the option, and finds its columns in the first lines of the file, which are in `head`.
+    /// Reads the option `columns`, and finds the columns in the first lines of the file. `head` has these lines.
     pub fn new(
         columns: &str,
         opts: &TraceOptions,
@@ -119,7 +119,7 @@ impl Named {
         if lines.is_empty() {
             lines.push((1, b""));
         }
-        // The header may be a comment, and lines with titles may precede it.
+        // The header may be a comment. Lines with titles may precede the header.
         let mut best = None;
         let mut error = None;
         for &(number, line) in &lines {
@@ -136,8 +136,8 @@ impl Named {
             let found = match Columns::find(&parts, opts, name, &header, &shown) {
                 Ok(found) => found,
                 Err(refused) if !refused.lacks_column => return Err(refused.error),
-                // The message shows the line with most of the names; of several such lines, the first that is no
-                // comment.
+                // The message shows the line that contains the most names. If several lines do, it shows the first of
+                // them that is no comment.
                 Err(refused) => {
                     let rank = (names, !comment);
                     if error.as_ref().is_none_or(|(best, _)| *best < rank) {
@@ -153,9 +153,9 @@ impl Named {
                 best = Some((separator, titles, fields, found));
                 break;
             }
-            // This line has the columns, but they are given by number only, so it may be a line of titles. All lines
+            // This line has the columns, but they are given only by number, so the line may be a title. All lines
             // before the first line with a valid time are titles. If no line has a valid time, the first line that has
-            // the columns is used.
+            // the columns is taken as the last title.
             if best.is_none() && !comment {
                 best = Some((separator, number, fields, found));
             }
@@ -178,16 +178,16 @@ impl Named {
         })
     }
 
-    /// Called for a line of a blank-separated table that has more fields than the header, because a text contains
-    /// blanks, such as the name of a process. Returns the column of this text. Columns before it are then counted from
-    /// the left, the others from the right.
+    /// Called for a line that has more fields than the header of a blank-separated table, because a text in it contains
+    /// blanks, such as the name of a process. Returns the column of this text. Columns before it must be counted from
+    /// the left, columns after it from the right.
     #[cold]
     fn place_of_blanks(&self, fields: &Fields<'_>, more: usize) -> Result<usize, Bad> {
         let date = match &self.columns.times {
             Times::Dates(index, _) => Some(*index),
             _ => None,
         };
-        // Possible columns of the text: between used columns, after a date of two words, and at the end of the line.
+        // The text may be in a column between used columns, after a date of two words, or at the end of the line.
         let mut places = vec![usize::MAX];
         let mut next = 0;
         for &index in &self.used {

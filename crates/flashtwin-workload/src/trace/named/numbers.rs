@@ -1,6 +1,6 @@
-//! Splits a line into fields, and converts their numbers to whole units.
+//! Splits lines into fields, and converts numbers in fields to whole units.
 
-/// Splits a line into fields. Quotes around a field are removed; separators within them belong to the field.
+/// Splits a line into fields. Quotes around a field are removed. Separators within quotes belong to the field.
 pub(crate) fn split(line: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
     let mut rest = Some(line);
     std::iter::from_fn(move || {
@@ -30,7 +30,7 @@ pub(crate) fn split(line: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Parses a non-negative decimal number, such as `4096`, `4096.0` or `1.5e-05`, as digits and a
+/// Parses a non-negative decimal number, such as `4096`, `4096.0` or `1.5e-05`. Returns its digits as an integer, and a
 /// power of ten.
 fn decimal(text: &[u8]) -> Option<(u128, i32)> {
     const DIGITS_MAX: u32 = 37;
@@ -62,8 +62,8 @@ fn decimal(text: &[u8]) -> Option<(u128, i32)> {
     (digits > 0).then_some((value, power))
 }
 
-/// Parses a non-negative number as digits and a power of ten. With `hex`, or after `0x`, the digits are hexadecimal;
-/// otherwise they are decimal.
+/// Parses a non-negative number. Returns its digits as an integer, and a power of ten. The digits are hexadecimal if
+/// `hex` is true or `0x` precedes them. Otherwise they are decimal.
 pub(super) fn number(text: &[u8], hex: bool) -> Option<(u128, i32)> {
     const DIGITS_MAX: usize = 16;
     let prefixed = text.strip_prefix(b"0x").or(text.strip_prefix(b"0X"));
@@ -83,8 +83,8 @@ pub(crate) fn whole_number(text: &[u8]) -> Option<u128> {
     whole.then_some(value)
 }
 
-/// Returns `number * unit` rounded down to a whole number, and whether no rounding was needed; `None` if the result is
-/// too large.
+/// Returns `number * unit`, rounded down to a whole number, and whether the product was whole already. `None` if the
+/// result is too large.
 pub(super) fn scaled((value, power): (u128, i32), unit: u64) -> Option<(u128, bool)> {
     if value == 0 {
         return Some((0, true));

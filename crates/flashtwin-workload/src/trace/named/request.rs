@@ -12,7 +12,8 @@ use super::{Column, Columns, Ops, Times, COLUMNS_MAX};
 
 pub(super) type Fields<'a> = [&'a [u8]; COLUMNS_MAX];
 
-/// Shift of columns: each column from number `place` on is `more` fields further to the right.
+/// Shift of columns in one line: the columns from index `place` on are `more` fields further to the
+/// right.
 #[derive(Clone, Copy)]
 pub(super) struct Shift {
     pub place: usize,
@@ -40,7 +41,8 @@ impl Shift {
     }
 }
 
-/// Returns the number in a field as a whole number of `unit`, and whether no rounding was needed.
+/// Converts the number in a field to a whole number, given that one unit of the column is `unit`.
+/// Also returns whether the product was whole before rounding.
 fn value(fields: &Fields<'_>, column: &Column, unit: u64, shift: Shift) -> Option<(u128, bool)> {
     scaled(number(fields[shift.index(column.index)], column.hex)?, unit)
 }
@@ -49,7 +51,7 @@ const WORD: &str =
     "a word such as R, W, read, write, trim or flush; if it is a code, name codes, like \
                     op=COLUMN:read=1 or op=COLUMN:write=2a|8a:trim=42";
 
-/// Description of the permitted values of a placement column, for messages.
+/// Permitted values in a column of placement ids. Messages show this text.
 pub(crate) const PLACEMENT: &str =
     "a placement id from 0 to 65534, decimal or hexadecimal after 0x, or nothing for none";
 

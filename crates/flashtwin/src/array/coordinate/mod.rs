@@ -1,4 +1,5 @@
-//! The coordinator of garbage collection, with the state of the members as the scheme sees it.
+//! The coordinator of the members' garbage collection. It holds the coordination scheme, and the members' states that
+//! the scheme uses.
 
 #[cfg(test)]
 mod tests;
@@ -12,7 +13,7 @@ use crate::spec::ArraySpec;
 use crate::ssd::Ssd;
 use crate::units::Time;
 
-/// Whether the members of an array with this specification collect without coordination.
+/// Whether this specification has no coordination scheme, so that each member decides for itself when to collect.
 pub(super) fn is_local(spec: &ArraySpec) -> bool {
     Coordination::of(&spec.coordination, spec.members.len()).is_local()
 }

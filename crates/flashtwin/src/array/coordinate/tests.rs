@@ -29,8 +29,8 @@ fn array() -> Array {
     array
 }
 
-/// Returns whether the chip of a page is at its low mark: it has so few free blocks that it collects before it serves
-/// waiting requests.
+/// Returns whether the chip that holds a page is at its low mark. At this mark, the chip has so few free blocks that it
+/// collects before it serves waiting requests.
 fn is_at_low_mark(array: &Array, lpn: Lpn) -> bool {
     let Spot { member, lpn } = array.backend.io.layout.spot(lpn);
     let flash = &array.backend.io.members[member].drive.ssd.backend;
@@ -57,7 +57,7 @@ fn idle_collection_makes_room_for_a_request_at_once() {
             fua: false,
             ..Request::default()
         };
-        // Enough writes that every pool opens a block; both members then register with the coordinator.
+        // These writes are so many that every pool opens a block. Both members then register with the coordinator.
         for tag in 0..400 {
             let at = device.now();
             let write = request(at, rng.below(pages), Op::Write);

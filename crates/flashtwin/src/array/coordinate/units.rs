@@ -1,5 +1,5 @@
-//! The *units* of an array are members, chips of members, or sets of members that share a stripe. The array's buffer
-//! observes which units are in GC.
+//! The *units* of an array: the parts for which the array's buffer observes whether they are in GC. Depending on the
+//! specification, a unit is a member, a chip of a member, or a set of members that share a stripe.
 
 use crate::array::layout::{Layout, MembersOf, Spot, Stripe};
 use crate::array::member::Member;
@@ -23,10 +23,11 @@ pub(crate) struct Units {
     level: Level,
     protect: Protect,
     member_in_gc: MemberInGc,
-    /// The unit of a page by its [place in the round](Layout::place_in_round). Empty if the unit of a page depends on
-    /// the chip that holds its flash copy.
+    /// For each [place in the round](Layout::place_in_round), the unit of the pages at this place. Empty if units are
+    /// chips: the unit of a page then depends on the chip that holds its flash copy.
     homes: Vec<ChipId>,
-    /// Whether pages may move to other units at any time: units are chips, and members have dynamic placement.
+    /// Whether pages may move to other units at any time. They may if units are chips and a member has dynamic
+    /// placement.
     pub wander: bool,
 }
 
@@ -51,7 +52,7 @@ impl Units {
         }
         let mut units = Units {
             collecting: ChipSet::none(units),
-            // SAFETY: indexed by members of the array, as `first`; it has as many entries.
+            // SAFETY: indexed by members of the array, as `first` is. Both tables have one entry per member.
             in_gc: unsafe { TrustedTable::new(vec![false; first.len()]) },
             // SAFETY: indexed by members of the array, whose number never changes.
             first: unsafe { TrustedTable::new(first) },
@@ -83,7 +84,8 @@ impl Units {
         self.first[member] as usize
     }
 
-    /// Returns the member of a unit and the unit's chips; `chips` returns the number of chips of a member.
+    /// Returns the member that a unit belongs to, and the chips of this member that the unit stands for: one chip if
+    /// units are chips, otherwise all. `chips` returns the number of chips of a member.
     pub fn chips_of(
         &self,
         unit: usize,
@@ -108,21 +110,21 @@ impl Units {
         }
     }
 
-    /// Whether the number of a page alone determines its unit. Otherwise the unit also depends on the chip that holds
-    /// the flash copy of the page.
+    /// Whether the number of a page alone determines its unit. If not, the unit also depends on the chip that holds the
+    /// flash copy of the page.
     #[inline(always)]
     pub fn have_homes(&self) -> bool {
         !self.homes.is_empty()
     }
 
-    /// Returns the unit of a page, determined by the number of the page. Valid only if [`Units::have_homes`].
+    /// Returns the unit of a page from the number of the page alone. Must be called only if [`Units::have_homes`].
     #[inline(always)]
     pub fn home_of(&self, layout: &Layout, lpn: Lpn) -> ChipId {
         self.homes[layout.place_in_round(lpn) as usize]
     }
 
-    /// Returns the unit of a page of a member; `None` if units are chips and no chip has the page. Valid if units are
-    /// members or chips of members.
+    /// Returns the unit of a page of a member; `None` if units are chips and no chip has the page. Must not be called
+    /// if units are sets of members that share a stripe.
     #[inline(always)]
     pub fn of_spot(&self, members: &[Member], spot: Spot) -> Option<ChipId> {
         let chip = match self.member_in_gc {
@@ -132,7 +134,8 @@ impl Units {
         Some(ChipId::of(self.first[spot.member] + u32::from(chip)))
     }
 
-    /// Records which units are in GC after an event of a member; `chips` are the member's chips in GC.
+    /// Records which units are in GC after an event of a member. `chips` are the chips of the member that are now in
+    /// GC.
     #[inline(always)]
     pub fn note(&mut self, member: usize, chips: &ChipSet) {
         if !self.any_chip_counts || !self.is_noted(member, chips) {
@@ -140,14 +143,15 @@ impl Units {
         }
     }
 
-    /// Whether the record of a member agrees with its chips in GC, `chips`. Valid only if one chip in GC suffices for
-    /// the member to count as in GC: `chips` must then be non-empty exactly if the member is recorded as in GC.
+    /// Whether the record of a member is up to date. `chips` are the chips of the member that are in GC. Must be called
+    /// only if one chip in GC suffices for the member to count as in GC: it must then be recorded as in GC exactly if
+    /// `chips` is not empty.
     #[inline(always)]
     pub fn is_noted(&self, member: usize, chips: &ChipSet) -> bool {
         chips.is_empty() != self.in_gc[member]
     }
 
-    /// Records which units are in GC after the chips in GC of a member may have changed.
+    /// Records which units are in GC. Called when the set of a member's chips that are in GC may have changed.
     #[inline(never)]
     fn note_chips(&mut self, member: usize, chips: &ChipSet) {
         if (self.protect, self.member_in_gc) == (Protect::Data, MemberInGc::Chip) {
@@ -227,7 +231,7 @@ mod tests {
         Array::new(&ArraySpec::with_overrides(text, "harmonia-array", &set).unwrap())
     }
 
-    /// Returns the pages, among the array's first 12, whose unit is in GC while `member` is in GC.
+    /// Returns those of the array's first 12 pages whose unit is in GC while only `member` is in GC.
     fn kept(level: &str, protect: &str, member: usize) -> Vec<u32> {
         let io = &mut array(level, protect).backend.io;
         let units = &mut io.watch.units;

@@ -44,12 +44,12 @@ impl Watch {
         self.is_local && self.timeline.is_none() && self.units.any_chip_counts
     }
 
-    /// Whether only one property of each member must be watched: whether any chip of the member is in GC.
+    /// Whether the watch needs only one fact about each member: whether any of its chips is in GC.
     pub fn sees_only_gc(&self) -> bool {
         self.sees_only_gc
     }
 
-    /// Whether a member has certainly not changed since it was last checked. Otherwise the caller must call
+    /// Whether the watched state of a member is certainly unchanged since the last check. If not, the caller must call
     /// [`Watch::look_at`].
     #[inline(always)]
     pub fn has_seen(&self, member: usize, members: &Members) -> bool {

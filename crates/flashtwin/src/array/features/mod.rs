@@ -1,23 +1,23 @@
-//! Optional features of an array, and copies of the code without them.
+//! Optional features of an array, and compiled copies of the code without these features.
 //!
-//! The code of an array is written once and compiled several times: for every array, and for *plain* arrays
-//! ([`Io::copy`]). In a plain array, all members are present, no response of a member is delayed, and the only state of
-//! members to watch is whether they are in GC. There are three plain copies of the code: one for any kind of flash, and
-//! one for each of the two most frequent kinds. The code tests the constants of [`Features`], so that the compiler
-//! omits from a copy what a plain array does not need. [`with_features`] chooses the copy at each entry.
+//! The code of an array is written once and compiled several times: once with all features (the general copy), and
+//! three times for *plain* arrays. A plain array uses none of the features that [`Features::ALL`] lists, and no log.
+//! One of its three copies is for any kind of flash. The other two are for the two most frequent kinds. The code tests
+//! the constants of [`Features`], so that the compiler omits from a copy what this copy does not need.
+//! [`with_features`] selects the copy that [`Io::copy`] returns, at each entry into the code.
 //!
 //! [`Io::copy`]: super::io::Io::copy
 
 /// The features that a copy of the code supports.
 pub(crate) trait Features {
-    /// Whether the code supports all features other than the log. The features are:
+    /// Whether this copy supports the optional features other than the log, which are:
     ///
     /// - members that are missing, slow, simulated ahead, or have a front end,
     /// - coordination and timelines,
     /// - hedged reads,
     /// - volumes of segments.
     const ALL: bool;
-    /// Whether the code supports the log.
+    /// Whether this copy supports the log of the array's operations.
     const LOG: bool;
     /// The kind of all members' flash ([`Work::kind`](crate::device::Work::kind)); 0 stands for any kind.
     const KIND: u8;
@@ -32,7 +32,7 @@ impl Features for Every {
     const KIND: u8 = 0;
 }
 
-/// No features. There is one exception: in builds with debug assertions, tests may log
+/// No optional features. In builds with debug assertions, the log is an exception: tests may log a plain array
 /// ([`crate::Array::log_plain_path`]).
 pub(crate) enum Plain<const KIND: u8> {}
 
@@ -68,8 +68,8 @@ impl Copy {
     }
 }
 
-/// Runs an expression for a [`Copy`] of the code. In the expression, the given type name stands for the features of
-/// the copy.
+/// Evaluates an expression in the given [`Copy`] of the code. Within the expression, the given type name stands for the
+/// features of this copy.
 macro_rules! with_features {
     ($copy:expr, $features:ident => $work:expr) => {
         with_features!($copy, $features => $work, 0 1 2)

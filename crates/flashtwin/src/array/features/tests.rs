@@ -10,7 +10,7 @@ use crate::units::{Lpn, Stream, Time};
 use crate::{Array, ArraySpec};
 
 const PAGE: u64 = 4096;
-/// Number of a request. Before it is submitted, the running rebuild is completed.
+/// Number of the first request that is submitted after the rebuild is complete.
 const REBUILT: u64 = 3000;
 
 fn array(more: &[(&str, &str)]) -> Array {
@@ -53,7 +53,8 @@ fn advance(array: &mut Array, until: Time, plain: bool) {
     array.advance(until);
 }
 
-/// Changes the array before the request with the number `tag`. Members of an array without redundancy do not fail.
+/// Makes the change to the array, such as the failure of a member, that precedes the request with the number `tag`. In
+/// an array without redundancy, no member fails.
 fn intervene(array: &mut Array, tag: u64) {
     let has_copies = array.spec().level != Level::Raid0;
     match tag {
@@ -121,7 +122,7 @@ fn run(array: &mut Array, seed: u64, plain: bool) -> (String, Vec<u64>) {
     (text + &format!("{stats:?}\n{members:?}"), changes)
 }
 
-/// Numbers of the requests before which the interventions end the array's plain state, or restore it.
+/// Numbers of the requests before which a change by [`intervene`] makes the array plain, or no longer plain.
 const CHANGES: [u64; 9] = [500, 700, 900, 1100, 1300, 1320, 1500, REBUILT, 3800];
 const CHANGES_WITHOUT_COPIES: [u64; 7] = [500, 700, 900, 1100, 1300, 1320, 3800];
 
@@ -159,7 +160,8 @@ fn plain_arrays_do_the_same_on_both_copies() {
             assert!(is_plain(&array), "{more:?}");
             let mut other = array.clone();
             let (got, mut changes) = run(&mut array, seed, true);
-            // The rebuild may end before the request `REBUILT`; the change is then counted at that request.
+            // The array becomes plain again when the rebuild ends, which may be before the request `REBUILT`. The
+            // change is then counted at this request.
             let rebuilt = changes
                 .iter_mut()
                 .find(|tag| (1600..REBUILT).contains(*tag));
@@ -173,8 +175,8 @@ fn plain_arrays_do_the_same_on_both_copies() {
                 Level::Raid0 => assert_eq!(changes, CHANGES_WITHOUT_COPIES, "{more:?}"),
                 _ => assert_eq!(changes, CHANGES, "{more:?}"),
             }
-            // An array of parallel units may fill a chip of this small size between two collections, and become
-            // read-only.
+            // Only this direction holds: an array with `nand.parallel_units` may become read-only even without wear, if
+            // one of its small chips becomes full between two collections.
             assert!(!is_worn || got.contains("ReadOnly"), "{more:?}");
             let moves = array.flash_report().flash.count(Cause::GcMove);
             assert!(moves > 300, "{more:?}: {moves}");

@@ -14,10 +14,11 @@ use crate::array::table::NONE;
 use crate::spec::{ArraySpec, Reads};
 use crate::units::Time;
 
-/// Marks for an operation whose twin completed first: [`LATE`] for the original read, [`LATE_HEDGE`] for the hedge.
+/// Marks of a late operation, that is, one whose twin completed first: [`LATE`] if it is the original read,
+/// [`LATE_HEDGE`] if it is the hedge.
 const LATE: u32 = NONE - 1;
 const LATE_HEDGE: u32 = NONE - 2;
-/// Flag in the number of a twin: the twin is the hedge.
+/// Flag that is added to the number of a twin if the twin is the hedge.
 const IS_HEDGE: u32 = 1 << 31;
 
 /// Number of reads after which the quantile of the read latencies is computed again.
@@ -30,7 +31,8 @@ const PARTS: u64 = 16;
 enum After {
     /// A fixed delay.
     Fixed(Time),
-    /// A quantile, given in `millionths`, of the latencies of earlier reads. Recent reads have more weight.
+    /// The delay is a quantile of the latencies of earlier reads. The quantile is given in `millionths`. Recent reads
+    /// have more weight.
     Share {
         millionths: u64,
         /// Number of reads in each latency bucket.
@@ -109,8 +111,8 @@ pub(crate) struct Hedge {
 }
 
 impl Hedge {
-    /// Creates the state of hedging; `None` if reads are not hedged. `resource` is the resource of hedging in the
-    /// event queue.
+    /// Creates the state of hedging; `None` if reads are not hedged. `resource` is the number of hedging in the event
+    /// queue.
     pub fn of(spec: &ArraySpec, resource: usize) -> Option<Box<Hedge>> {
         let after = match spec.hedge_after {
             Some(time) => After::Fixed(time),
@@ -157,8 +159,8 @@ impl Hedge {
         self.set(hedge, op);
     }
 
-    /// Records that a page operation has completed. Returns false if its twin completed first; the result of this
-    /// operation is then not needed.
+    /// Records that a page operation has completed. Returns whether its result is needed: false if its twin completed
+    /// first.
     #[inline]
     pub fn done(&mut self, op: u32, layout: &Layout, stats: &mut RaidStats) -> bool {
         let twin = self.twin(op);
@@ -189,8 +191,8 @@ impl Hedge {
         self.after.took(time);
     }
 
-    /// Records that a request that serves reads of the front end was sent to a member. Removes completed requests from
-    /// the head of the list.
+    /// Adds a request, which was just sent to a member and serves reads of the front end, to the list of requests to
+    /// hedge. Removes completed requests from the head of the list.
     pub fn watch(
         &mut self,
         request: u32,
@@ -208,8 +210,8 @@ impl Hedge {
         {
             waiting.pop_front();
         }
-        // If the delay has become shorter, the request is hedged later than after this delay: at the instant of the
-        // last entry. The list thus stays in order.
+        // The list must stay in order. If the delay has become shorter, the request is therefore hedged no earlier than
+        // the last request in the list.
         let last = waiting.back().map_or(clock.now, |&(at, _, _)| at);
         let at = (clock.now + after).max(last);
         waiting.push_back((at, request, clock.now));

@@ -31,7 +31,8 @@ use ops::{Chain, Ops};
 use requests::{Origin, Requests};
 use runs::{Run, Runs};
 
-/// A request to a member: the first page on the member and the number of pages, and the originator of the request.
+/// A request to be sent to a member. `pages` is its first page on the member and its number of pages. `origin` is what
+/// the request belongs to: operations of the host, a job or a task.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Order {
     pub member: usize,
@@ -54,13 +55,13 @@ pub(crate) struct Io {
     pub hedge: Option<Box<Hedge>>,
     /// Whether a member has volatile memory.
     pub volatile: bool,
-    /// Whether all writes are forced through the members' buffers (D-91). They are if the array's buffer survives a
-    /// power loss and the members' buffers do not: a page evicted from the array's buffer must then reach flash.
+    /// Whether every write to a member must reach flash before it completes, despite the member's buffer (D-91). This
+    /// is so if the array's buffer survives a power loss, but a member's buffer does not: a page evicted from the
+    /// array's buffer must then not be lost in the member's buffer.
     pub through: bool,
-    /// Whether a page whose chip is collecting garbage is read from other members instead.
+    /// Whether the array reads a page from other members while the chip that holds the page is collecting garbage.
     reads_around_gc: bool,
-    /// Whether an event is being processed. If so, the front end takes the finished operations at the end of the
-    /// event.
+    /// Whether an event is being processed. At the end of the event, the front end takes the finished operations.
     pub in_event: bool,
     /// Whether pages are sent to members one by one, so that each page completes independently of others. This is so
     /// in an array with neither redundancy nor coordination.
@@ -71,8 +72,8 @@ pub(crate) struct Io {
 }
 
 impl Io {
-    /// Creates the `Io` of a new array. `hedging` is the resource of hedging in the event queue. `before` is the
-    /// number of resources that precede the resources of the members' flash.
+    /// Creates the `Io` of a new array. Both numbers concern resources of the event queue: `hedging` is the resource of
+    /// hedging, and `before` is the number of resources that precede those of the members' flash.
     pub fn new(spec: &ArraySpec, hedging: usize, before: usize) -> Io {
         let members = Members::new(spec, before);
         let volatile = members.iter().any(|member| member.volatile);
@@ -103,8 +104,8 @@ impl Io {
         io
     }
 
-    /// Chooses the copy of the code to run ([`super::features`]). Must be called after any change that affects the
-    /// choice.
+    /// Chooses the compiled copy of the code that the array runs ([`super::features`]). Must be called after any change
+    /// that affects the choice.
     pub fn choose_features(&mut self) {
         self.copy = self.find_copy();
     }
@@ -126,9 +127,8 @@ impl Io {
         }
     }
 
-    /// Returns the copy of the code to run. A plain copy requires that all members are present, and that their
-    /// responses are not delayed. Besides, the array must watch no state of members except whether they are in GC, and
-    /// must log nothing.
+    /// Returns the compiled copy of the code to run. It is a plain copy only as long as the array uses none of the
+    /// optional features ([`Features::ALL`], [`Features::LOG`]).
     #[inline(always)]
     pub fn copy(&self) -> Copy {
         debug_assert!(self.copy == Copy::EVERY || self.copy == self.find_copy());
@@ -199,7 +199,7 @@ impl Io {
         }
     }
 
-    /// Begins a phase, because a member failed, was replaced or became complete.
+    /// Begins a new phase of the array's history, because a member failed, was replaced or has been rebuilt.
     pub fn begin_phase(&mut self, now: Time) {
         self.record.begin_phase(self.members.condition(), now);
     }
@@ -298,9 +298,9 @@ impl Io {
         part
     }
 
-    /// Sends one page to a member's flash without a request record, because the owner of the page stores the
-    /// necessary data. Does nothing and returns false if the page must be sent with [`Io::send`]: because the state
-    /// of the member requires it (`Member::is_usual`), or because the operation completes immediately.
+    /// Sends one page to a member's flash without a request record. (The owner of the page stores the necessary data.)
+    /// Does nothing and returns false in two cases: if pages must not be sent directly to this member's flash
+    /// (`Member::is_usual`), or if the operation would complete immediately. The caller must then call [`Io::send`].
     #[inline(always)]
     pub fn send_page<F: Features>(&mut self, member: usize, ask: &Ask, clock: &mut Clock) -> bool {
         let m = &mut self.members[member];
@@ -352,14 +352,15 @@ impl Io {
         }
     }
 
-    /// Whether single pages may be sent without a request record. This is not so while the array is logged, since the
-    /// log contains every request. Plain arrays are an exception: only tests log them.
+    /// Whether single pages may be sent without a request record. They may not while an array is logged, because the
+    /// log contains every request. In plain arrays they always may, because only tests log these arrays.
     #[inline(always)]
     pub fn may_send_pages<F: Features>(&self) -> bool {
         !F::ALL || !self.record.log.is_on()
     }
 
-    /// Adds a page to the run of consecutive pages on its member.
+    /// Adds a page to the run of its member, that is, to the consecutive pages that will be sent as one request. Sends
+    /// the run first if the page does not follow it.
     pub fn join<F: Features>(
         &mut self,
         Spot { member, lpn }: Spot,
@@ -445,8 +446,8 @@ impl Io {
         }
     }
 
-    /// If a request serves reads of the front end, returns its member and its page operations. `None` if the request
-    /// that was sent at `sent` is no longer in flight.
+    /// Returns the member and the page operations of a request that serves reads of the front end. `None` for other
+    /// requests, and if the request that was sent at `sent` is no longer in flight.
     pub fn host_reads(&self, request: u32, sent: Time) -> Option<(usize, Chain)> {
         self.requests.host_reads(&self.ops, request, sent)
     }
@@ -467,10 +468,12 @@ impl Io {
         layout.places_where(|at| !self.has(layout.member_at(stripe, at), stripe))
     }
 
-    /// Returns the member to read a page from. Of several copies, this is the copy on the member with the fewest
-    /// requests in flight; reads that avoid GC prefer copies on chips that are not in GC. Returns `None` if the page
-    /// must be reconstructed. This is so if no copy is present. It is also so if reads avoid GC, the chip of the copy
-    /// is in GC, and no chip that the reconstruction reads is in GC.
+    /// Returns the member to read a page from; `None` if the page must be reconstructed. Among members with a copy, the
+    /// one with the fewest requests in flight is chosen. Reads that avoid GC first prefer copies on chips that are not
+    /// in GC. A page is reconstructed in two cases:
+    ///
+    /// - No copy is present.
+    /// - Reads avoid GC, the chip of the copy is in GC, and the chips that the reconstruction reads are not.
     pub fn readable_copy(&self, stripe: Stripe, place: u32) -> Option<usize> {
         let copies = self.layout.copies_at(stripe, place);
         let copies = copies.filter(|&member| self.has(member, stripe));
@@ -484,7 +487,7 @@ impl Io {
         (!around).then_some(from)
     }
 
-    /// Whether a page can be reconstructed without reading a page on a chip in GC.
+    /// Whether a page can be reconstructed from pages that are all on chips not in GC.
     fn others_are_free(&self, stripe: Stripe, place: u32) -> bool {
         let layout = &self.layout;
         let missing = self.missing(stripe) | 1 << place;
@@ -497,7 +500,7 @@ impl Io {
             .all(|at| !collects_at(&self.members[layout.member_at(stripe, at)], stripe))
     }
 
-    /// Prefetches the data that the flash of a member accesses when its page of a stripe is written.
+    /// Prefetches the tables of a member's flash that will be accessed when the member's page of a stripe is written.
     #[inline(always)]
     pub fn prefetch_old_copy<F: Features>(&self, member: usize, stripe: Stripe) {
         let drive = &self.members[member].drive;
@@ -505,8 +508,8 @@ impl Io {
     }
 }
 
-/// Returns the number that the log gives to a page that is sent without a request record. This number is larger than
-/// all numbers of requests. It is unique, because an owner has at most one such page in flight per member.
+/// Returns the number under which the log lists a page that is sent without a request record. This number is larger
+/// than all numbers of requests. It is unique, because an owner has at most one such page in flight per member.
 fn part_without_record(owner: Owner, member: usize) -> u32 {
     1 << 31
         | (owner.number() << 6 | member as u32) << 1

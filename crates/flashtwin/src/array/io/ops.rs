@@ -28,7 +28,7 @@ impl Chain {
 #[derive(Clone, Copy, Debug)]
 struct InFlight {
     op: PageOp,
-    /// The next operation of the same chain, or [`NONE`].
+    /// The operation after this one in its chain, or [`NONE`].
     next: u32,
     /// For an operation sent without a request record: its member; otherwise [`NONE`].
     member: u32,
@@ -36,7 +36,7 @@ struct InFlight {
     order: u64,
 }
 
-/// The table of page operations, and those that have finished.
+/// The table of page operations in flight, and the list of those that have finished.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ops {
     table: Table<InFlight>,
@@ -74,8 +74,8 @@ impl Ops {
         (item.member, item.order) = (member as u32, order);
     }
 
-    /// Takes back the operations that were sent without a request record: to the member `to`, or to all members if it
-    /// is `None`. Returns each with its position in the order of sending.
+    /// Returns the operations that were sent without a request record to the member `to` (to any member if `None`),
+    /// each with its position in the order of sending. The table then no longer counts them as sent.
     pub fn take_sent(&mut self, to: Option<usize>) -> Vec<(u64, u32)> {
         let is_to = |member: u32| to.is_none_or(|to| to == member as usize);
         let all = self.table.iter_mut();

@@ -4,7 +4,8 @@ use super::ops::{Chain, Ops};
 use crate::array::table::Table;
 use crate::units::Time;
 
-/// The originator of a request to a member.
+/// The origin of a request to a member: operations of the host, a job or a task. The origin is notified when the
+/// request completes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Origin {
     /// Page operations of the front end; an empty chain if nothing waits for the request.
@@ -20,16 +21,16 @@ pub(crate) enum Origin {
 pub(crate) struct Request {
     pub member: usize,
     pub origin: Origin,
-    /// Number of pages without a response. If the member responds to whole requests, its single response ends the
-    /// request.
+    /// Number of pages to which the member has not responded. A member with a front end instead sends a single response
+    /// to the whole request.
     left: u32,
     /// Whether all pages completed so far were written.
     written: bool,
     in_use: bool,
     /// Instant at which the request was sent.
     pub sent: Time,
-    /// Number of requests sent before this one, that is, its position in the order of sending. Its number in the
-    /// table does not show this order, because numbers are reused.
+    /// Position of the request in the order of sending. The number of the request in the table does not show this
+    /// order, because numbers are reused.
     pub order: u64,
 }
 
@@ -72,8 +73,8 @@ impl Requests {
         self.table[id].sent
     }
 
-    /// Counts a response to one page of a request, or to the whole request (`is_whole`). Returns `None` while pages
-    /// of the request are in flight; with the last response, returns whether all pages were written.
+    /// Counts a response to one page of a request, or to the whole request (`is_whole`). Returns `None` while pages of
+    /// the request are in flight. After the last response, returns false if the write of a page was refused.
     #[inline(always)]
     pub fn responded(&mut self, id: u32, is_whole: bool, written: bool) -> Option<bool> {
         let request = &mut self.table[id];
@@ -109,8 +110,8 @@ impl Requests {
         all.iter().filter(|r| r.in_use).copied().collect()
     }
 
-    /// If a request serves reads of the front end, returns the member of the request and the chain of the page
-    /// operations. `None` for other requests, and if the request that was sent at `sent` is no longer in flight.
+    /// Returns the member and the chain of page operations of a request that serves reads of the front end. `None` for
+    /// other requests, and if the request that was sent at `sent` is no longer in flight.
     pub fn host_reads(&self, ops: &Ops, id: u32, sent: Time) -> Option<(usize, Chain)> {
         let request = self.table.get(id)?;
         let is_it = request.in_use && request.sent == sent;

@@ -1,4 +1,4 @@
-//! Runs: consecutive pages on a member that are about to become one request to this member.
+//! Runs: consecutive pages on a member that will be sent to this member as one request.
 
 use super::ops::Chain;
 use crate::request::Op;

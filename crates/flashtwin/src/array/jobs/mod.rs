@@ -1,8 +1,9 @@
 //! Jobs: operations on stripes, such as writes with their parity, reconstruction of pages, and trims.
 //!
-//! A *job* works on adjacent page stripes of one row, or of several rows if it rebuilds members. The jobs of a row are
-//! executed one after the other. A job first reads, then writes: its writes are sent when all its reads have completed.
-//! A flush of all members is also a job, but one without a row. The module `stretch` has the jobs that rebuild members.
+//! A *job* works on adjacent page stripes of one row. (Rows and page stripes are defined in `layout`.) A job that
+//! rebuilds members works on several rows; such jobs are in the module `stretch`. The jobs of a row are executed one
+//! after the other. A job first reads, then writes: its writes are sent when all its reads have completed. A flush of
+//! all members is also a job, but without a row.
 
 mod rebuild;
 mod rows;
@@ -30,20 +31,21 @@ use stretch::Stretch;
 /// Purpose of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The job writes these data places.
+    /// The job writes the data at these places of its stripes.
     Write(Places),
     /// The job reconstructs the data of these places, whose members cannot be read.
     Recover(Places),
     /// The job writes the missing pages of members that are being rebuilt.
     Rebuild,
-    /// The job trims these data places, and the parity, if there is any. In an array with parity, these are all data
-    /// places of the stripe.
+    /// The job trims the data at these places, and the parity, if there is any. In an array with parity, the places are
+    /// always all data places of the stripe.
     Trim(Places),
-    /// The job makes all members write their volatile memory.
+    /// The job makes all members write the data in their volatile memory to flash.
     Flush,
 }
 
-/// Description of a job: adjacent page stripes, and the page operations that wait for it.
+/// Description of a job. The job works on `pages` adjacent page stripes from `stripe` on. The page operations of
+/// `chain` complete with the job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JobSpec {
     pub kind: Kind,
@@ -85,7 +87,7 @@ struct Job {
     rows: u32,
     rows_held: u32,
     phase: Phase,
-    /// Whether the reads must be planned again, because a member failed while the job was reading from it.
+    /// Whether a member failed while the job was reading from it, so that the reads must be planned again.
     again: bool,
     /// Places to write, as bits; for a rebuild, members to write to.
     writes: Places,
@@ -120,7 +122,8 @@ impl Job {
 /// All jobs.
 #[derive(Clone, Debug)]
 pub(crate) struct Jobs {
-    /// Copy of the array's layout; the array's own layout is borrowed while requests are sent to the members.
+    /// Copy of the array's layout. It is needed because the original is borrowed while requests are sent to the
+    /// members.
     layout: Layout,
     jobs: Table<Job>,
     rows: RowLocks,
@@ -129,7 +132,7 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    /// Creates an empty set of jobs; `rebuilding` is the resource of the event queue for rebuilding.
+    /// Creates an empty set of jobs. `rebuilding` is the number of the event queue's resource for rebuilding.
     pub fn new(spec: &ArraySpec, layout: &Layout, rebuilding: usize) -> Jobs {
         Jobs {
             layout: layout.clone(),
@@ -170,7 +173,8 @@ impl Jobs {
         self.add::<Every>(io, what, clock);
     }
 
-    /// Completes the operation `op` when the data of all writes that members have completed are in flash.
+    /// Flushes all members. Completes the operation `op` when the data of all writes that members had completed before
+    /// are in flash.
     pub fn flush(&mut self, io: &mut Io, op: u32, clock: &mut Clock) {
         let what = JobSpec::new(Kind::Flush, (Stripe(0), 0), (Chain::only(op), true));
         let id = self.new_job(io, what);
@@ -238,8 +242,8 @@ impl Jobs {
             }
             Kind::Recover(places) => {
                 stats.pages_recovered += pages;
-                // The member of a place may have been restored while the job waited for its row. If another member
-                // has failed since, the restored place must be read.
+                // While the job waited for its row, the member of a place to reconstruct may have been restored, and
+                // another member may have failed. The restored place must then be read.
                 let without = match count(missing | places) as usize > parity {
                     true => missing,
                     false => missing | places,
@@ -361,8 +365,8 @@ impl Jobs {
         }
     }
 
-    /// Counts a request of a job that was lost because its member failed. If the job is reading, its reads are
-    /// planned again when all its other requests in flight have completed.
+    /// Counts a request of a job as completed, although the request was lost because its member failed. If the job is
+    /// reading, its reads are planned again when its other requests in flight have completed.
     pub fn step_lost(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
         let job = &mut self.jobs[id];
         job.again |= job.phase == Phase::Reading;
@@ -383,7 +387,8 @@ impl Jobs {
         self.step_done::<F>(io, id, spent, written, clock);
     }
 
-    /// Takes back all pages that were sent to `member` without a request record. Returns the jobs of these pages.
+    /// Removes all records of pages that jobs sent to `member` without a request record. Returns the jobs of these
+    /// pages.
     pub fn take_pages_of(&mut self, member: usize) -> Vec<u32> {
         let is_lost = |job: &mut Job| {
             let is_there = job.pages_at >> member & 1 == 1;
@@ -395,7 +400,8 @@ impl Jobs {
             .collect()
     }
 
-    /// Records that a request to a member on behalf of the job has completed. After the last one, the job continues.
+    /// Records that a member has completed a request of the job. When all requests of the current step have completed,
+    /// the job continues with its next step, or ends.
     #[inline(always)]
     pub fn step_done<F: Features>(
         &mut self,
@@ -411,7 +417,7 @@ impl Jobs {
         if job.left > 0 {
             return;
         }
-        // The time of a job's step is that of its last request, because all its other requests completed earlier.
+        // A job's step takes as long as the request that completes last.
         job.spent.add(spent);
         let again = F::ALL && std::mem::take(&mut job.again);
         match job.phase {
@@ -464,13 +470,13 @@ impl Jobs {
         self.rebuild_on(io, clock);
     }
 
-    /// Begins the stretches that are due, at the alarm of rebuilding.
+    /// Called at the alarm of rebuilding: begins to rebuild the stretches that are due.
     pub fn rebuild_due(&mut self, io: &mut Io, clock: &mut Clock) {
         self.rebuild.alarm.went_off();
         self.rebuild_on(io, clock);
     }
 
-    /// Begins as many stretches as may run now, and sets the alarm for the next one.
+    /// Begins to rebuild as many stretches of rows as may run now, and sets the alarm for the next one.
     fn rebuild_on(&mut self, io: &mut Io, clock: &mut Clock) {
         while let Some((row, rows)) = self.rebuild.next(&io.members, clock) {
             let pages = io.layout.chunk_pages();
@@ -482,7 +488,7 @@ impl Jobs {
         }
     }
 
-    /// Removes a member that has failed while it was being rebuilt from the writes of the rebuild jobs.
+    /// Excludes a member that failed during its own rebuild from the writes of the running rebuild jobs.
     pub fn forget_rebuilt(&mut self, member: usize) {
         for (_, job) in self.jobs.iter_mut() {
             if job.what.kind == Kind::Rebuild && job.phase == Phase::Writing {

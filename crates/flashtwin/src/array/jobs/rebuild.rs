@@ -1,16 +1,17 @@
 //! Order and pace of rebuilding rows.
 //!
-//! A row that is restored is read and written like any other row. A row that is not restored yet is treated as if the
-//! member were missing. One bit per row records which rows are restored, so rows can be rebuilt in any order and
-//! several at a time. Adjacent rows are rebuilt together as a *stretch*: where their pages are consecutive on a
-//! member, they are one request (D-106).
+//! A restored row of a member is read and written like any row of a complete member. For a row that is not restored
+//! yet, the member counts as missing. One bit per row records whether the row is restored, so rows can be rebuilt in
+//! any order and several at a time. Adjacent rows are rebuilt together as a *stretch*. Pages of a stretch that are
+//! consecutive on a member are one request to it (D-106).
 
 use crate::array::clock::{Alarm, Clock};
 use crate::array::member::{Members, State};
 use crate::spec::ArraySpec;
 use crate::units::Time;
 
-/// Size of a stretch on one member: a stretch has as many adjacent rows as fit into this size, but at least one.
+/// Largest number of bytes of a stretch on one member. A stretch has as many adjacent rows as fit into this size, but
+/// at least one.
 const STRETCH_BYTES: u32 = 64 << 10;
 
 /// Progress of the rebuild of all replaced members.
@@ -20,7 +21,7 @@ pub(super) struct Rebuild {
     pub next_row: u32,
     /// Number of running stretches.
     pub in_flight: u32,
-    /// Earliest start of the next stretch, given by the limit on the rate.
+    /// Earliest instant at which the next stretch may begin, so that the limit on the rate of rebuilding is kept.
     not_before: Time,
     /// Alarm for the next stretch.
     pub alarm: Alarm,
@@ -43,8 +44,8 @@ impl Rebuild {
         }
     }
 
-    /// Returns the stretch that begins now, as first row and number of rows. `None` if no stretch may begin yet, or if
-    /// none is left. Sets the alarm if the limit on the rate delays the next stretch.
+    /// Returns the stretch whose rebuild begins now, as its first row and number of rows. `None` if no stretch may
+    /// begin yet, or if none is left. Sets the alarm if the limit on the rate delays the next stretch.
     pub fn next(&mut self, members: &Members, clock: &mut Clock) -> Option<(u32, u32)> {
         if self.in_flight >= self.depth {
             return None;
@@ -60,7 +61,7 @@ impl Rebuild {
         Some((row, rows))
     }
 
-    /// Returns the next rows that are missing on members being rebuilt, as first row and number of rows; `None` if no
+    /// Returns the next adjacent rows that a member under rebuild lacks, as first row and number of rows. `None` if no
     /// row is missing.
     fn lacking_rows(&self, members: &Members) -> Option<(u32, u32)> {
         let lacking_from = |from: u32| {

@@ -5,14 +5,14 @@ use std::collections::VecDeque;
 use crate::buffer::{Directory, PageId};
 use crate::units::Lpn;
 
-/// Number of locked rows for which the table is sized. With more locked rows, lookups take longer.
+/// Number of simultaneously locked rows for which the hash table is sized. With more locked rows, lookups take longer.
 const ROWS: usize = 1024;
 
 /// The locked rows, each with the jobs that wait for it.
 #[derive(Clone, Debug)]
 pub(super) struct RowLocks {
-    /// Index of the locks, by row number. ([`Directory`] maps page numbers; here its keys are row
-    /// numbers.)
+    /// Maps the number of a locked row to the row's lock. ([`Directory`] is made for page numbers; here its keys are
+    /// row numbers.)
     locks: Directory,
     /// For each lock, the waiting jobs.
     waiting: Vec<VecDeque<u32>>,

@@ -12,10 +12,11 @@ use crate::array::record::log::{ArrayEvent, SentFor};
 use crate::request::Op;
 use crate::units::Time;
 
-/// Adjacent rows: the first page stripe, and the number of page stripes.
+/// Adjacent rows, given by their first page stripe and their number of page stripes.
 type Extent = (Stripe, u32);
 
-/// The pages to request together from each member, as first page and number of pages.
+/// Collects the pages of a stretch into requests. `runs` has, for each member, the first page and the number of pages
+/// of the member's next request.
 #[derive(Clone, Debug)]
 pub(super) struct Stretch {
     runs: Vec<(u32, u32)>,
@@ -31,8 +32,8 @@ impl Stretch {
         }
     }
 
-    /// Reads the pages from which missing pages are reconstructed. Returns the members with missing pages, as bits,
-    /// and the number of requests sent.
+    /// Reads the pages from which the missing pages of a stretch are reconstructed. Returns the members that lack
+    /// pages, as bits, and the number of requests sent.
     pub fn read(
         &mut self,
         io: &mut Io,
@@ -53,8 +54,8 @@ impl Stretch {
         (members, self.send(io, job, Op::Read, clock))
     }
 
-    /// Writes the reconstructed pages to those of the members `members` on which they are still missing. Returns
-    /// these members and the number of requests sent.
+    /// Writes the reconstructed pages to those of `members` that still lack them. Returns these members, as bits, and
+    /// the number of requests sent.
     pub fn write(
         &mut self,
         io: &mut Io,
@@ -78,7 +79,8 @@ impl Stretch {
         (still, self.send(io, job, Op::Write, clock))
     }
 
-    /// For the member at each of these places, adds the member's page of a row to the member's run.
+    /// Adds the pages of a row to the runs of the members at these places. A run that the pages do not continue is sent
+    /// first.
     fn extend(
         &mut self,
         io: &mut Io,
@@ -115,7 +117,7 @@ impl Stretch {
         };
         let layout = io.layout.clone();
         io.send(order, clock, |_| {
-            // Returns the place at which the member is in each row of the stretch.
+            // For each row of the request, the place of the member in this row.
             let rows = (first..first + pages).step_by(layout.chunk_pages() as usize);
             let place = |row: u32| {
                 (0..layout.places()).find(|&at| layout.member_at(Stripe(row), at) == member)
@@ -136,7 +138,7 @@ impl Stretch {
     }
 }
 
-/// Returns the rows of a stretch, each by its first page stripe.
+/// Returns the first page stripe of each row of a stretch.
 fn rows_of(io: &Io, (first, pages): Extent) -> impl Iterator<Item = Stripe> {
     let chunk = io.layout.chunk_pages() as usize;
     (first.0..first.0 + pages).step_by(chunk).map(Stripe)

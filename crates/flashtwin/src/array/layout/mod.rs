@@ -21,7 +21,8 @@ pub(crate) struct Spot {
     pub lpn: Lpn,
 }
 
-/// A page stripe. The number is the logical page number on each member, which is the same on all members.
+/// A page stripe, identified by the logical page number that its pages have on their members. This number is the same
+/// on all members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Stripe(pub u32);
 
@@ -29,21 +30,21 @@ pub(crate) struct Stripe(pub u32);
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     level: Level,
-    /// Number of data units in a row, and number of parity units. With mirrors, the number of data units counts one
-    /// copy only.
+    /// Number of data units in a row. (`parity` is the number of parity units.) With mirrors, the copies of a unit
+    /// count as one.
     data: u32,
     pub parity: u32,
     /// Number of copies of every page.
     pub copies: u32,
-    /// The members by place, for each rotation of the parity. In each rotation, the members of the data places are
-    /// first, then the members of the parity places.
+    /// For each rotation of the parity, the member at each place: first the members at the data places, then those at
+    /// the parity places.
     members: Arc<[u8]>,
     chunk: Divider,
     by_data: Divider,
-    /// Number of data units in a round of the rotations. The members of a unit follow from its number modulo this
-    /// number.
+    /// Number of data units in a *round*, that is, in as many rows as there are rotations. The number of a data unit
+    /// modulo `round` determines the members of its row.
     round: Divider,
-    /// Number of rotations of the parity. The rotation of a row is its number modulo this number.
+    /// Number of rotations of the parity. The row number modulo `turns` determines the rotation of the row.
     turns: Divider,
 }
 
@@ -51,7 +52,7 @@ impl Layout {
     /// Creates a layout. `members` must be permitted by the level, and `chunk_pages` must be at least 1.
     pub fn new(level: Level, rotation: Rotation, members: u32, chunk_pages: u32) -> Layout {
         let (parity, copies) = match level {
-            // With SWAN, only the groups have a layout: that of RAID-5.
+            // With SWAN, this layout is not used. Each group of members has its own layout, that of RAID-5.
             Level::Raid0 | Level::Swan => (0, 1),
             Level::Raid1 => (0, members),
             Level::Raid10 => (0, 2),
@@ -89,7 +90,7 @@ impl Layout {
         self.chunk.by()
     }
 
-    /// Whether the array has redundancy. Changes to one row must then be executed one after the other.
+    /// Whether the array has redundancy. If so, changes to one row must be executed one after the other.
     pub fn has_rows(&self) -> bool {
         self.parity > 0 || self.copies > 1
     }
@@ -116,13 +117,14 @@ impl Layout {
         (stripe, place, self.members_of_row(row))
     }
 
-    /// Returns the position of a page's unit in the round of the rotations, which determines the members of its row.
+    /// Returns the position, within a round, of the unit that has a page. This position determines the members of the
+    /// unit's row.
     #[inline(always)]
     pub fn place_in_round(&self, lpn: Lpn) -> u32 {
         self.round.div_rem(self.chunk.div(lpn.0)).1
     }
 
-    /// Returns the place of each data unit of a round of the rotations, with the members of its row.
+    /// Returns, for each data unit of a round, its place and the members of its row.
     pub fn round(&self) -> impl Iterator<Item = (u32, MembersOf<'_>)> {
         (0..self.round.by()).map(|unit| {
             let (row, place) = self.by_data.div_rem(unit);
@@ -154,13 +156,13 @@ impl Layout {
         }
     }
 
-    /// Returns the member that holds the first copy of a data place of a page stripe.
+    /// Returns the member with the first copy of the page at a data place of a page stripe.
     #[inline(always)]
     pub fn data_member(&self, stripe: Stripe, place: u32) -> usize {
         self.members_of(stripe).data(place)
     }
 
-    /// Returns the member with parity `which` of a page stripe: 0 is P, 1 is Q.
+    /// Returns the member with a parity page of a page stripe: P if `which` is 0, Q if it is 1.
     #[inline(always)]
     pub fn parity_member(&self, stripe: Stripe, which: u32) -> usize {
         self.members_of(stripe).parity(which)
@@ -217,13 +219,13 @@ pub(crate) struct MembersOf<'a> {
 }
 
 impl MembersOf<'_> {
-    /// Returns the member with the first copy of a data place.
+    /// Returns the member with the first copy of the page at a data place.
     #[inline(always)]
     pub fn data(&self, place: u32) -> usize {
         self.at(place * self.layout.copies)
     }
 
-    /// Returns the member with parity `which`: 0 is P, 1 is Q.
+    /// Returns the member with a parity page: P if `which` is 0, Q if it is 1.
     #[inline(always)]
     pub fn parity(&self, which: u32) -> usize {
         self.at(self.layout.data + which)
@@ -236,9 +238,9 @@ impl MembersOf<'_> {
     }
 }
 
-/// Returns the members by place, for each rotation. P moves by one member per rotation, and Q is on the member after
-/// P. If the rotation is symmetric, the first data unit is on the member after the parity. If it is asymmetric, data
-/// units are in the order of the members.
+/// Returns, for each rotation, the member at each place. From one rotation to the next, the parity P moves by one
+/// member; Q is always on the member after P. In symmetric layouts, the first data unit is on the member after the
+/// parity. In asymmetric layouts, data units are in the order of the members.
 fn members_of_turns(rotation: Rotation, members: u32, parity: u32, turns: u32) -> Arc<[u8]> {
     let of_turn = |turn| {
         let first = match rotation.goes_left() {
@@ -274,7 +276,7 @@ mod tests {
             .collect()
     }
 
-    /// Unit placement of the reference for 5 disks (DiskSim's disksim_redun.c).
+    /// Placement of units on 5 disks by the reference simulator (DiskSim, disksim_redun.c).
     #[test]
     fn left_symmetric_raid_5_of_five_as_the_reference_places_it() {
         let want = [
@@ -314,7 +316,7 @@ mod tests {
         );
     }
 
-    /// Every row uses every member once. Finding the place of a page is the inverse of finding the page of a place.
+    /// Every row uses every member once. [`Layout::stripe_of`] and [`Layout::page_of`] are inverse functions.
     #[test]
     fn rows_use_every_member_once() {
         for level in [Level::Raid0, Level::Raid5, Level::Raid6] {

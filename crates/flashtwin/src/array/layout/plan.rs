@@ -1,13 +1,14 @@
 //! Plans a write to a page stripe: which pages to read first, and which pages to write afterwards.
 //!
-//! Read-modify-write reads the pages to be overwritten and the parity. Reconstruct-write reads the data that are not
-//! overwritten. The method with fewer reads is chosen; with equal reads, read-modify-write. If members are missing, a
-//! method that reads no missing page is chosen. If both methods would read a missing page, all remaining pages are
-//! read, and the missing data are reconstructed.
+//! Two methods give the new parity. Read-modify-write reads the pages to be overwritten and the parity.
+//! Reconstruct-write reads the data that are not overwritten. The method with fewer reads is chosen, and
+//! read-modify-write if both read equally many pages. If members are missing, a method that reads no missing page is
+//! chosen. If both methods would read a missing page, the remaining pages are read, and the missing data are
+//! reconstructed.
 //!
-//! DiskSim (disksim_redun.c) treats a write that touches all units of a row as a full-stripe write, even if some units
-//! are written only in part. The parity that DiskSim computes is then wrong. Here, every page stripe is planned
-//! separately.
+//! Every page stripe is planned separately. DiskSim (disksim_redun.c) instead plans whole rows: it treats a write that
+//! touches all units of a row as a full-stripe write, even if some units are written only in part. Its parity is then
+//! wrong.
 
 /// Set of places of a page stripe, as bits: data place k is bit k, parity j is bit `data + j`.
 pub(crate) type Places = u64;
@@ -17,12 +18,12 @@ pub(crate) type Places = u64;
 pub enum Method {
     /// Nothing is read, since every data place is written.
     Write,
-    /// The parity is computed from the old parity, and the old and new data of the written places.
+    /// The new parity is computed from the old parity and from the old and new data of the written pages.
     ReadModifyWrite,
-    /// The parity is computed from all data of the stripe.
+    /// The new parity is computed from all data of the stripe: those written, and those read.
     ReconstructWrite,
-    /// The parity is computed from all remaining pages, after the missing data have been
-    /// reconstructed.
+    /// The new parity is computed from all data of the stripe, after the missing data have been reconstructed from the
+    /// pages that are present.
     Recover,
     /// No parity is computed: only a part of the stripe is written, and all its parity is missing.
     WithoutParity,
@@ -50,8 +51,8 @@ pub(crate) fn each(mut places: Places) -> impl Iterator<Item = u32> {
     })
 }
 
-/// Returns the number of places in a set. Sets are small. On processors without an instruction for it, counting the
-/// bits of a word would not be faster than this loop.
+/// Returns the number of places in a set. Because sets are small, this loop is at least as fast as `count_ones` on
+/// processors without an instruction that counts bits.
 #[inline]
 pub(crate) fn count(mut places: Places) -> u32 {
     let mut n = 0;
@@ -102,7 +103,7 @@ pub(crate) fn plan_write(data: usize, parity: usize, written: Places, missing: P
     }
 }
 
-/// Returns the places to read in order to reconstruct the missing data places. These are all other data places, and
+/// Returns the places to read in order to reconstruct the data at the missing data places: all other data places, and
 /// one parity place per missing data place.
 pub(crate) fn sources(data: usize, parity: usize, missing: Places) -> Places {
     let all_data = bits(data);
@@ -142,8 +143,8 @@ mod tests {
         )
     }
 
-    /// Test vector RAID-1, with RMW for read-modify-write, RCW for reconstruct-write, and k for the number of data
-    /// places written.
+    /// Test vector "RAID-1" (writes with parity). RMW is read-modify-write, RCW is reconstruct-write, and k is the
+    /// number of data places written.
     ///
     /// - RAID-5, 4+1: k = 1: RMW, 2 reads and 2 writes. k = 2: RCW, 2 reads and 3 writes. k = 3: RCW, 1 read and 4
     ///   writes. k = 4: no reads, 5 writes.
@@ -159,8 +160,8 @@ mod tests {
         assert_eq!(counts(4, 2, 2), (ReconstructWrite, 2, 4));
     }
 
-    /// Cases of the reference (disksim_redun.c) for 5 disks. A write of 1 unit takes 2 reads, then 2 writes. A write
-    /// of 2 units takes 2 reads, then 3 writes. A write of 4 units takes 5 writes.
+    /// Reads and writes of the reference simulator (DiskSim, disksim_redun.c) with 5 disks. A write of 1 unit takes 2
+    /// reads, then 2 writes. A write of 2 units takes 2 reads, then 3 writes. A write of 4 units takes 5 writes.
     #[test]
     fn the_reference_s_writes_of_one_two_and_four_units() {
         assert_eq!(counts(4, 1, 1).1, 2);
@@ -168,8 +169,8 @@ mod tests {
         assert_eq!((counts(4, 1, 4).1, counts(4, 1, 4).2), (0, 5));
     }
 
-    /// For every permitted set of missing places, the planned reads suffice to compute the new parity, and no missing
-    /// place is read or written.
+    /// For every permitted set of missing places, the planned reads suffice to compute the new parity. No missing place
+    /// is read or written.
     #[test]
     fn plans_do_without_what_is_missing() {
         for (data, parity) in [(1, 1), (3, 1), (4, 1), (2, 2), (4, 2), (6, 2)] {

@@ -1,5 +1,5 @@
-//! Simulates a member ahead of the array, with pieces of requests that the member has received in advance. The
-//! responses of the member are recorded with their instants.
+//! Simulates a member ahead of the array. The member has received its parts (*pieces*) of the array's requests in
+//! advance. Its responses are recorded with their instants.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use crate::units::{Lpn, Time};
 /// A piece: the part of a request that concerns one member.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
-    /// Number of the array's request among the requests received together.
+    /// Index of the array's request in the list of requests that the array received in advance.
     request: u32,
     at: Time,
     first: u32,
@@ -26,8 +26,8 @@ struct Piece {
 #[derive(Clone, Copy, Debug)]
 struct Foreseen {
     at: Time,
-    /// The response to a piece; its owner is the slot of the piece. `None` stands for the last event of the member,
-    /// which completes no piece.
+    /// The response to a piece. As its owner, the response has the number of the piece's slot. `None` stands for the
+    /// last event of the member, which completes no piece.
     response: Option<Response>,
 }
 
@@ -37,7 +37,8 @@ struct Slot {
     /// Number of pages still in flight.
     left: u32,
     written: bool,
-    /// The receiver of the response in the array; `None` until the array has sent the request of the piece.
+    /// The receiver of the response in the array. `None` until the array, in its own time, sends the request to the
+    /// member.
     owner: Option<Owner>,
 }
 
@@ -46,22 +47,23 @@ struct Slot {
 pub(crate) struct Ahead {
     pieces: Vec<Piece>,
     slots: Table<Slot>,
-    /// Slots of the pieces whose requests the array has not sent yet, in the order of sending.
+    /// Slots of the pieces that the member has received in advance, but that the array has not sent yet in its own
+    /// time. They are in the order of sending.
     sent: VecDeque<u32>,
     responses: VecDeque<Foreseen>,
-    /// Whether the member advances together with the array: from [`Ahead::resume_serial`] until further pieces are
-    /// simulated.
+    /// Whether the member advances together with the array. This is so from [`Ahead::resume_serial`] until the next
+    /// [`Ahead::run`].
     along: bool,
 }
 
 impl Ahead {
-    /// Makes the member advance together with the array, because requests follow that were not given in advance.
+    /// Makes the member advance together with the array, because the next requests were not received in advance.
     pub fn resume_serial(&mut self) {
         self.along = true;
     }
 
-    /// Adds a page of a request to the pieces. `number` is the number of the request among the requests received
-    /// together, and `at` is the arrival of the request.
+    /// Adds a page of a request to the pieces. `number` is the index of the request in the list received in advance,
+    /// and `at` is its arrival.
     pub fn foresee(&mut self, number: u32, at: Time, page: Lpn, op: Op, fua: bool) {
         match self.pieces.last_mut() {
             // Consecutive pages are joined to one piece, as the array joins them to one request.
@@ -77,7 +79,8 @@ impl Ahead {
         }
     }
 
-    /// Returns the instant of the next recorded response or event; [`Time::NEVER`] if there is none.
+    /// Returns the instant of the next recorded response. If the member advances together with the array, its next
+    /// event counts, too. [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next_event(&self, drive: &Drive) -> Time {
         match self.along {
@@ -86,7 +89,7 @@ impl Ahead {
         }
     }
 
-    /// Returns the next recorded response; `None` if the array has not sent the request that it belongs to.
+    /// Returns the next recorded response; `None` if there is none, or if the array has not sent its request yet.
     fn first(&self) -> Option<&Foreseen> {
         let is_asked = |r: &Response| self.slots[r.owner.number()].owner.is_some();
         let first = self.responses.front();
@@ -132,8 +135,8 @@ impl Ahead {
         let mut pieces = std::mem::take(&mut self.pieces);
         let mut request = NONE;
         for piece in pieces.drain(..) {
-            // Events are processed before the first piece of each request of the array, but not between the pieces of
-            // one request.
+            // Events due by the arrival of a request are processed before its first piece. No events are processed
+            // between the pieces of one request.
             if std::mem::replace(&mut request, piece.request) != piece.request {
                 self.note_responses(drive, piece.at);
             }
@@ -151,7 +154,7 @@ impl Ahead {
         self.pieces = pieces;
         self.note_responses(drive, until);
         if last {
-            // An entry for the member's last event, so that the array's clock advances to it.
+            // This entry for the member's last event makes the array's clock advance to the instant of this event.
             self.responses.push_back(Foreseen {
                 at: drive.ssd.now(),
                 response: None,
@@ -159,8 +162,9 @@ impl Ahead {
         }
     }
 
-    /// Submits a request of the array. If its piece was simulated ahead, only the owner is recorded. Otherwise the
-    /// member, which advances together with the array, receives the request now.
+    /// Called when the array sends a request to the member. If the request was simulated ahead, only the receiver of
+    /// the response is recorded. Otherwise the member, which then advances together with the array, receives the
+    /// request now.
     pub fn submit(&mut self, drive: &mut Drive, ask: &Ask, now: Time) {
         match self.sent.pop_front() {
             Some(slot) => self.slots[slot].owner = Some(ask.owner),
@@ -186,7 +190,7 @@ impl Ahead {
         }
     }
 
-    /// Records the responses available now.
+    /// Moves the responses that the drive has produced into the list of recorded responses.
     fn collect(&mut self, drive: &mut Drive) {
         let at = drive.ssd.now();
         for response in drive.responses.drain(..) {

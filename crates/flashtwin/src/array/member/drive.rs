@@ -1,5 +1,5 @@
-//! The SSD of a member. If the front end of the SSD takes no time, the array submits single pages to the flash;
-//! otherwise, it submits whole requests to the SSD.
+//! The SSD of a member. If the front end of the SSD takes no time, the array bypasses the front end and submits single
+//! pages to the flash. Otherwise it submits whole requests to the SSD.
 
 use super::response::Response;
 use crate::array::features::{Every, Features};
@@ -25,17 +25,17 @@ pub(crate) struct Ask {
     pub owner: Owner,
 }
 
-/// An SSD, and how requests reach it.
+/// An SSD as the drive of a member. Requests go to its front end, or directly to its flash.
 #[derive(Clone, Debug)]
 pub(crate) struct Drive {
     pub ssd: Ssd,
-    /// Whether the front end takes no time, so that pages go directly to the flash.
+    /// Whether the front end of the SSD takes no time, so that the array submits pages directly to the flash.
     pub is_bare: bool,
     /// Number of the first resource of the flash in the array's event queue; `None` if the events of the flash are in
     /// the SSD's own queue.
     pub first_resource: Option<usize>,
-    /// Responses that the array has not taken yet. They are added by [`Drive::advance`], and by requests that complete
-    /// immediately.
+    /// Responses that the array has not taken yet. [`Drive::advance`] adds them. A request that completes immediately
+    /// adds its response when it is submitted.
     pub responses: Vec<Response>,
 }
 
@@ -51,14 +51,16 @@ impl Drive {
         }
     }
 
-    /// Selects the event queue of the flash: the array's queue, in which the resources of the flash have the numbers
-    /// from `first` on, or the SSD's own queue (`None`). No event of the flash may be pending.
+    /// Selects the queue that holds the events of the flash. If `first` is given, this is the array's queue, where the
+    /// resources of the flash have numbers from `first` on. If it is `None`, this is the SSD's own queue. No event of
+    /// the flash may be pending.
     pub fn set_first_resource(&mut self, first: Option<usize>) {
         self.first_resource = first;
         self.ssd.backend.set_first_resource(first.unwrap_or(0));
     }
 
-    /// Returns the flash and the queue that has its events: the array's `shared` queue, or the SSD's own queue.
+    /// Returns the flash and the queue that holds its events: `shared`, which is the array's queue, if given, otherwise
+    /// the SSD's own queue.
     #[inline(always)]
     fn flash<'a, F: Features>(
         &'a mut self,
@@ -72,14 +74,14 @@ impl Drive {
         (&mut self.ssd.backend, shared.unwrap_or(own))
     }
 
-    /// Informs the compiler of the kind of the flash, so that it omits the code for other kinds.
+    /// Informs the compiler of the kind of the flash, so that the compiler omits the code for other kinds.
     #[inline(always)]
     fn assume<F: Features>(&self) {
         let flash = &self.ssd.backend;
         debug_assert!(F::KIND == 0 || flash.kind() == F::KIND);
-        // SAFETY: `Io::find_copy` chooses a copy for one kind of flash only if the flash of all members is of this
-        // kind. It runs again whenever a member is replaced. No method of a flash changes the kind of this flash
-        // (`Work`).
+        // SAFETY: `Io::find_copy` chooses a copy of the code for one kind of flash only if the flash of all members is
+        // of this kind. `find_copy` runs again whenever a member is replaced. No method of a flash changes the kind of
+        // the flash (see `Work`).
         unsafe { flash.assume(F::KIND) };
     }
 
@@ -90,22 +92,22 @@ impl Drive {
         self.ssd.chips_in_gc()
     }
 
-    /// Prefetches the first data that an operation on a page accesses.
+    /// Prefetches the entries of the flash's tables that an operation on a page accesses first.
     #[inline(always)]
     pub fn prefetch<F: Features>(&self, lpn: Lpn) {
         self.assume::<F>();
         self.ssd.backend.prefetch(lpn);
     }
 
-    /// Prefetches the data that a write of a page accesses.
+    /// Prefetches the entries of the flash's tables about the old copy of a page, which a write of the page accesses.
     #[inline(always)]
     pub fn prefetch_old_copy<F: Features>(&self, lpn: Lpn) {
         self.assume::<F>();
         self.ssd.backend.prefetch_old_copy(lpn);
     }
 
-    /// Submits a request. Each response is passed to its owner. `shared` is the array's event queue if it has the
-    /// events of the flash.
+    /// Submits a request, and adds the responses that are available immediately. `shared` is the array's event queue if
+    /// this queue holds the events of the flash.
     #[inline(never)]
     pub fn submit(&mut self, ask: &Ask, now: Time, mut shared: Option<&mut EventQueue>) {
         if !self.is_bare {
@@ -122,8 +124,8 @@ impl Drive {
                     if self.submit_page::<Every>(op, now, shared) {
                         continue;
                     }
-                    // A read of a page that was never written completes immediately, and so does a write that was
-                    // refused.
+                    // The page completes immediately: it is the read of a page that was never written, or a refused
+                    // write.
                     ask.op == Op::Read
                 }
                 None => self.trim_page(lpn, now, shared),
@@ -132,8 +134,8 @@ impl Drive {
         }
     }
 
-    /// Submits one page. Does nothing and returns false if the page to read was never written, or if the write is
-    /// refused.
+    /// Submits the read or write of one page to the flash. Does nothing and returns false in three cases: the operation
+    /// is a trim or a flush, the page to read was never written, or the write is refused.
     #[inline(always)]
     pub fn submit_one<F: Features>(
         &mut self,
@@ -202,9 +204,9 @@ impl Drive {
         self.responses.extend(completed.map(Response::of_request));
     }
 
-    /// Processes the event of a resource of the flash; resources are numbered from the first one of the flash.
-    /// Returns the chip to activate, as [`Work::on_event`] does. If the event finishes a page, stores the response to
-    /// this page in `response`.
+    /// Processes an event of the flash. `resource` is the number of the event's resource, counted from the first
+    /// resource of the flash. Returns the chip to activate, as [`Work::on_event`] does. If the event finishes a page,
+    /// stores the response to this page in `response`.
     #[inline(always)]
     pub fn on_event<F: Features>(
         &mut self,
@@ -265,7 +267,7 @@ impl Drive {
         }
     }
 
-    /// Orders the SSD to collect, as the coordinator specifies.
+    /// Orders the SSD to collect garbage. `force` is the order of the coordinator.
     pub fn force_gc(&mut self, force: Force, now: Time, shared: Option<&mut EventQueue>) {
         let (flash, events) = self.flash::<Every>(now, shared);
         flash.force_gc(force, now, events);
@@ -279,7 +281,7 @@ impl Drive {
     }
 }
 
-/// Returns the cause of a read or write; `None` for other operations.
+/// Returns the cause that the flash records for a read or write of the host; `None` for other operations.
 #[inline(always)]
 fn cause_of(op: Op) -> Option<Cause> {
     match op {

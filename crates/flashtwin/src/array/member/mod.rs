@@ -1,5 +1,5 @@
-//! The members of an array. A member consists of an SSD, the set of its restored rows, and the responses that the
-//! array has not taken yet.
+//! The members of an array. A member consists of an SSD, the responses that the array has not taken yet, and, during a
+//! rebuild, the set of its restored rows.
 
 pub(super) mod ahead;
 pub(super) mod drive;
@@ -28,7 +28,7 @@ use slow::Slow;
 pub(crate) enum State {
     There,
     Failed,
-    /// A new member that replaces a failed one; it has only the rows in [`Member::rows`] so far.
+    /// A new member has replaced a failed one. So far it has only the rows in [`Member::rows`].
     Rebuilding,
 }
 
@@ -41,14 +41,14 @@ pub(crate) struct Member {
     pub rows: Rows,
     /// Whether the member has a volatile buffer.
     pub volatile: bool,
-    /// State of a simulation ahead of the array's current instant.
+    /// State of the member's simulation ahead of the array; `None` if the member is not simulated ahead.
     pub ahead: Option<Box<Ahead>>,
     /// Number of requests in flight at the member.
     pub in_flight: u32,
     pub alarm: Alarm,
     pub slow: Slow,
-    /// Whether pages may be sent directly to the member's flash. The array's queue then has the events of the flash,
-    /// all responses of the member are those of its flash, and the member was never slowed down.
+    /// Whether pages may be sent directly to the member's flash. They may if the array's queue holds the events of the
+    /// flash, the member is not simulated ahead, and it was never slowed down.
     is_usual: bool,
 }
 
@@ -69,7 +69,8 @@ impl Member {
         }
     }
 
-    /// Whether all responses of the member are those of its flash, without additional delay.
+    /// Whether pages may be sent directly to the member's flash. All responses of the member are then those of its
+    /// flash, without delay.
     #[inline(always)]
     pub fn is_usual(&self) -> bool {
         debug_assert!(
@@ -89,8 +90,8 @@ impl Member {
         self.slow.set(times_milli);
     }
 
-    /// Prepares the member to be simulated ahead, with the events of its flash in the member's own queue. No event of
-    /// the flash may be pending.
+    /// Prepares the member to be simulated ahead of the array: the member's own queue then holds the events of its
+    /// flash. If the member was not simulated ahead before, no event of the flash may be pending.
     pub fn begin_ahead(&mut self) {
         self.is_usual = false;
         if self.ahead.is_none() {
@@ -99,8 +100,8 @@ impl Member {
         }
     }
 
-    /// Makes the array's event queue hold the events of the member's flash. The resources of the flash have the numbers
-    /// from `first` on in this queue. No event of the flash may be pending.
+    /// Makes the array's event queue hold the events of the member's flash. In this queue, the resources of the flash
+    /// have numbers from `first` on. No event of the flash may be pending.
     fn share_queue(&mut self, first: usize) {
         self.drive.set_first_resource(Some(first));
         self.is_usual = true;
@@ -119,7 +120,7 @@ impl Member {
         self.drive.set_first_resource(first);
     }
 
-    /// Whether the member never received a request.
+    /// Whether the member is in the state in which it was created: it never received a request, and its flash is new.
     pub fn is_new(&self) -> bool {
         let drive = &self.drive.ssd;
         self.state == State::There
@@ -151,8 +152,8 @@ impl Member {
         }
     }
 
-    /// Returns the instant of the next event in the member's own queue or of its next response, whichever is earlier.
-    /// [`Time::NEVER`] if there is none.
+    /// Returns the instant of the next event in the member's own queue, or of its next recorded or delayed response if
+    /// that is earlier. [`Time::NEVER`] if there is neither.
     pub fn next_event(&self) -> Time {
         let own = match &self.ahead {
             Some(ahead) => ahead.next_event(&self.drive),
@@ -161,7 +162,7 @@ impl Member {
         own.min(self.slow.next_response())
     }
 
-    /// Whether a response of the member is due that the array has not taken.
+    /// Whether a response of the member, which the array has not taken yet, is due by `now`.
     #[inline(always)]
     pub fn has_responses(&self, now: Time) -> bool {
         if !self.drive.responses.is_empty() {
@@ -185,7 +186,7 @@ impl Member {
         }
     }
 
-    /// Orders the member to collect, as the coordinator specifies.
+    /// Orders the member to collect garbage. `force` is the order of the coordinator.
     pub fn force_gc(&mut self, clock: &mut Clock, force: Force) {
         let now = clock.now;
         let shared = self.shared(clock);
@@ -200,8 +201,8 @@ impl Member {
         self.drive.collect(die, now, shared);
     }
 
-    /// Advances the member to this instant. Returns the array's event queue if it has the events of the member's
-    /// flash.
+    /// Returns the array's event queue if this queue holds the events of the member's flash. Otherwise advances the
+    /// member, which has its own queue, to the current instant, and returns `None`.
     fn shared<'a>(&mut self, clock: &'a mut Clock<'_>) -> Option<&'a mut EventQueue> {
         if self.drive.first_resource.is_none() {
             self.advance(clock.now);
@@ -210,7 +211,7 @@ impl Member {
         Some(clock.events)
     }
 
-    /// Returns the number that the last request to the member has in the member's SSD.
+    /// Returns the number that the member's SSD gave to the last request.
     pub fn last_number(&self) -> u32 {
         self.drive.ssd.submitted().wrapping_sub(1) as u32
     }
@@ -228,21 +229,22 @@ pub(crate) struct Place {
 #[derive(Clone, Debug)]
 pub(crate) struct Members {
     list: TrustedTable<Member>,
-    /// For each flash resource in the array's event queue: its member, and the number of the first resource of this
-    /// member. The first flash resource has number `before`.
+    /// For each flash resource in the array's event queue, its member, and the number of this member's first flash
+    /// resource. The first entry is for the resource with the number `before`.
     places: TrustedTable<Place>,
     before: usize,
     /// Whether no member is missing or being rebuilt.
     pub whole: bool,
-    /// Whether more members are missing than the redundancy permits. No request is executed any more.
+    /// Whether the array has lost data, because more members are missing than its redundancy permits. No request is
+    /// executed any more.
     pub lost: bool,
     /// Alarm for work of the array itself.
     pub own: Alarm,
 }
 
 impl Members {
-    /// Creates the members. `before` is the number of resources in the array's event queue that precede the flash
-    /// resources.
+    /// Creates the members. `before` is the number of resources that precede the flash resources in the array's event
+    /// queue.
     pub fn new(spec: &ArraySpec, before: usize) -> Members {
         let mut members = Members {
             // SAFETY: the table is empty, but `replace` puts the members into it before any member is accessed.

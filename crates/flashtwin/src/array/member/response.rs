@@ -4,7 +4,8 @@ use crate::nand::{Done, Finished, Owner, PageOp};
 use crate::request::{Breakdown, Completion, Status};
 use crate::units::Time;
 
-/// Parts of the time that a member took to respond to a request or to a page of it.
+/// Parts of the response time of a member: wait for GC, transfer, and work in the flash array. The response is to a
+/// request or to one of its pages.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Spent {
     pub queue_gc: Time,
@@ -22,8 +23,8 @@ impl Spent {
         }
     }
 
-    /// Returns the parts of the response time of a request to a member with a buffer of its own. Each part includes
-    /// the corresponding part of the time for which the request waited for a slot.
+    /// Returns the parts of the response time of a whole request to a member with a front end. If the request waited
+    /// for a slot in the member's buffer, each part includes the corresponding part of this wait.
     fn of_request(parts: &Breakdown) -> Spent {
         Spent {
             queue_gc: parts.gc(),
@@ -47,7 +48,8 @@ impl Spent {
         }
     }
 
-    /// Returns the record of the completed page operation `op`, with these parts of its time.
+    /// Returns a record of the completion of the page operation `op`. The parts of the operation's time in the record
+    /// are those in `self`.
     pub fn on(self, op: PageOp, written: bool) -> Done {
         Done {
             op,
@@ -65,7 +67,8 @@ impl Spent {
 pub(crate) struct Response {
     /// The receiver of the response.
     pub owner: Owner,
-    /// Instant at which the request was sent to the member. For a request with several pages, the array sets it.
+    /// Instant at which the request was sent to the member. If the request has a record in the array, the array sets
+    /// this field from the record.
     pub asked: Time,
     pub spent: Spent,
     /// False for a write that was refused.
@@ -75,7 +78,8 @@ pub(crate) struct Response {
 }
 
 impl Response {
-    /// Creates the response to a page that took no time, because it was never written or its write was refused.
+    /// Creates the response to a page operation that took no time: a trim, the read of a page that was never written,
+    /// or a refused write.
     pub fn at_once(owner: Owner, now: Time, written: bool) -> Response {
         Response {
             owner,

@@ -1,5 +1,5 @@
-//! A slow member. It works at its normal speed, but each of its responses is delayed to a multiple of its response
-//! time (D-145). The array sees only the delay, not its cause.
+//! A slow member. It works at its normal speed, but each response is delayed so that the response time is multiplied by
+//! a factor (D-145). The array observes only the delay, not its cause.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ const ONCE: u32 = 1000;
 pub(crate) struct Slow {
     /// Factor by which response times are multiplied, in thousandths.
     times_milli: u32,
-    /// Delayed responses with the instants at which they are returned; the earliest is first.
+    /// Delayed responses, each with the instant at which it will be returned, in the order of these instants.
     held: VecDeque<(Time, Response)>,
 }
 
@@ -48,12 +48,12 @@ impl Slow {
 
     fn times(&self, time: Time) -> Time {
         let scaled = u128::from(time.0) * u128::from(self.times_milli) / u128::from(ONCE);
-        // A time that overflows is replaced by one later than any instant that the device's clock reaches.
+        // If the multiplied time overflows, a time is used that the device's clock never reaches.
         Time(u64::try_from(scaled).unwrap_or(u64::MAX / 2))
     }
 
-    /// Delays a response to a request sent at `asked`. Simultaneous responses are returned in the
-    /// order in which they were delayed.
+    /// Delays a response to a request that was sent at `asked`. Of several responses that are due at the same instant,
+    /// the one delayed first is returned first.
     pub fn hold(&mut self, asked: Time, now: Time, mut response: Response) {
         response.spent = response.spent.map(|time| self.times(time));
         let at = asked + self.times(now - asked);
@@ -75,8 +75,8 @@ mod tests {
     use super::*;
     use crate::nand::Owner;
 
-    /// Responses are returned in the order of their instants. Responses of the same instant are returned in the order
-    /// in which they were delayed.
+    /// Delayed responses are returned in the order of their instants. Of several responses that are due at the same
+    /// instant, the one delayed first is returned first.
     #[test]
     fn responses_are_taken_in_the_order_of_their_instants() {
         let mut slow = Slow {

@@ -1,4 +1,5 @@
-//! The view that the array's buffer policy has of the array: units in place of chips (see `coordinate/units.rs`).
+//! The array's back end as its buffer policy sees it. In place of chips, the policy sees units: members, chips or sets
+//! of members (`coordinate/units.rs`).
 
 use super::Raid;
 use crate::array::member::Member;
@@ -9,7 +10,8 @@ use crate::ssd::{Flash, Ssd};
 use crate::units::{ChipId, Lpn, Time};
 
 impl Raid {
-    /// Returns the member of a unit and the chips of the unit: one chip, or all chips of the member.
+    /// Returns the member that a unit belongs to, and the chips of that member which the unit stands for: one chip if
+    /// units are chips, otherwise all.
     fn chips_of_unit(&self, unit: usize) -> (&Member, std::ops::Range<u32>) {
         let chips = |member: usize| self.spec.members[member].geometry.chips;
         let (member, chips) = self.io.watch.units.chips_of(unit, chips);
@@ -27,7 +29,7 @@ impl Raid {
         values.into_iter()
     }
 
-    /// Adds up a report of all members.
+    /// Returns the sum of the members' flash reports, which `report` returns. The sum covers the time `span`.
     fn sum_of(&self, span: Time, report: impl Fn(&Ssd) -> FlashReport) -> FlashReport {
         let mut whole = FlashReport {
             span,

@@ -1,4 +1,5 @@
-//! Converts the operations that the front end queued at one instant into member requests and stripe jobs.
+//! Converts the operations that the front end queued at one instant into requests to members, and into jobs on page
+//! stripes.
 
 use crate::array::clock::Clock;
 use crate::array::features::{Every, Features};
@@ -12,7 +13,8 @@ use crate::array::table::NONE;
 use crate::request::Op;
 use crate::units::Lpn;
 
-/// A page of a stripe: the stripe, the data place, and the operation on the page ([`NONE`] if there is none).
+/// A page of a stripe: the stripe, the page's data place in the stripe, and the number of the operation on the page
+/// ([`NONE`] for a trim).
 type Placed = (Stripe, u32, u32);
 
 /// Adjacent stripes of one row in which the same places are written.
@@ -20,7 +22,7 @@ struct Stretch {
     stripe: Stripe,
     pages: u32,
     places: Places,
-    /// Index, among the sorted entries, of the first entry after the stretch.
+    /// Index in the sorted list of writes or trims: the first entry after the stretch.
     end: usize,
 }
 
@@ -29,7 +31,7 @@ struct Stretch {
 pub(crate) struct Batch {
     pub ops: Vec<u32>,
     pub trims: Vec<Lpn>,
-    /// Writes of the batch by stripe and place.
+    /// Writes (or trims) of the batch, sorted by stripe and place.
     sorted: Vec<Placed>,
 }
 
@@ -43,8 +45,9 @@ impl Batch {
         self.trims.clear();
     }
 
-    /// Queues a page operation. Of the operations queued at one instant, writes are executed before trims. A trim
-    /// that was queued before a write of the same page is therefore dropped.
+    /// Queues a page operation. `written` is its page if the operation is a write. Of the operations queued at one
+    /// instant, all writes are executed before all trims. A trim is therefore dropped if a write of the same page is
+    /// queued after it.
     #[inline]
     pub fn push(&mut self, id: u32, written: Option<Lpn>) {
         self.ops.push(id);
@@ -53,11 +56,11 @@ impl Batch {
         }
     }
 
-    /// Queues again the page operations of a chain that were placed before a member failed. They are then planned
-    /// without this member.
+    /// Queues page operations again that were in flight on a member when the member failed. They will then be executed
+    /// by other members.
     pub fn again(&mut self, io: &mut Io, mut chain: Chain) {
         while let Some(op) = io.ops.take_first(&mut chain) {
-            // If the twin of an operation completed first, the result of this operation is not needed.
+            // The result of a hedged read is not needed any more if the twin of the read completed first.
             match io.hedge.as_ref().is_some_and(|hedge| hedge.is_late(op)) {
                 true => io.finish::<Every>(Chain::only(op), Spent::default(), true),
                 false => self.ops.push(op),
@@ -85,7 +88,7 @@ impl Batch {
         }
     }
 
-    /// Places the queued operations in the general case: see [`Batch::place`].
+    /// Executes [`Batch::place`] in the general case: any number of queued operations, of any kind.
     #[inline(never)]
     fn place_any<F: Features>(&mut self, io: &mut Io, jobs: &mut Jobs, clock: &mut Clock) {
         io.runs.alone = self.ops.len() == 1;
@@ -167,7 +170,7 @@ impl Batch {
     }
 }
 
-/// Writes one page, with the same result as [`Batch::write_stripes`].
+/// Writes a page if nothing else is queued. The result is the same as that of [`Batch::write_stripes`].
 #[inline(always)]
 fn write_one<F: Features>(io: &mut Io, jobs: &mut Jobs, id: u32, clock: &mut Clock) {
     let op = io.ops.get(id);
@@ -183,7 +186,7 @@ fn write_one<F: Features>(io: &mut Io, jobs: &mut Jobs, id: u32, clock: &mut Clo
     jobs.add::<F>(io, what, clock);
 }
 
-/// Returns the stretch that begins at `from`, among places sorted by stripe.
+/// Returns the stretch that begins with the entry `from` of the sorted list of pages.
 fn stretch(layout: &Layout, sorted: &[Placed], from: usize) -> Stretch {
     let stripe_at = |from: usize| {
         let stripe = sorted[from].0;

@@ -1,9 +1,9 @@
 //! The back end of an array: converts page operations to requests to members.
 //!
 //! Operations that the front end queues at one instant are processed together ([`Work::settle`]). Pages that are
-//! consecutive on a member become one request to this member. Pages of one stripe are written together. In arrays
-//! with redundancy, [`Jobs`] executes the writes of a row one after the other, so that no two writes compute parity
-//! from the same old contents.
+//! consecutive on a member become one request to this member. Pages of one stripe are written together. In arrays with
+//! redundancy, [`Jobs`] executes the writes of a row one after the other. Otherwise two writes could compute the parity
+//! from the same old contents, and one of the results would be lost.
 
 mod backend;
 mod batch;
@@ -42,9 +42,9 @@ impl Array {
     }
 }
 
-/// Resources in the array's event queue. First there is one resource for each member. Then there are the [`OWN`]
-/// resources of the array: for its own alarm, for rebuilding and for hedging. The resources of the members' flash are
-/// last. The constants are relative to the resource of the array's own alarm.
+/// Numbers of resources in the array's event queue. The first resources are those of the members, one for each. They
+/// are followed by the [`OWN`] resources of the array: for its own alarm, for rebuilding and for hedging. The resources
+/// of the members' flash are last. `REBUILDING` and `HEDGING` count from the resource of the array's own alarm.
 pub(super) const REBUILDING: usize = 1;
 const HEDGING: usize = 2;
 const OWN: usize = 3;
@@ -58,11 +58,13 @@ pub struct Raid {
     /// Volume of a SWAN array, which has groups of members instead of rows.
     pub(super) swan: Option<Box<Swan>>,
     pub(super) batch: Batch,
-    /// Member and chip of the event that the front end is processing. The chip is activated after the event.
+    /// While the front end processes an event of a member's flash, the member and the chip of this event. The front end
+    /// then calls `activate`, which starts the chip's next operation.
     active: Option<(usize, usize)>,
-    /// Whether no member affects another, so that each can be simulated by itself ([`super::member::ahead`]).
+    /// Whether no member affects which requests another member receives, or when. Each member can then be simulated by
+    /// itself ([`super::member::ahead`]).
     pub(super) independent: bool,
-    /// Whether the requests that the members were given in advance are the last ones.
+    /// Whether no requests follow those that the members received in advance.
     pub(super) ahead_ends: bool,
 }
 
@@ -82,8 +84,8 @@ impl Raid {
         }
     }
 
-    /// Returns the group of each resource in the array's event queue. The flash resources of a member are in the
-    /// group of the member's own resource. Each resource of the array itself is a group of its own.
+    /// Returns, for each resource in the array's event queue, the number of its group. The flash resources of a member
+    /// are in one group with the member's own resource. Each resource of the array itself is alone in its group.
     pub(super) fn groups_of_resources(&self) -> Vec<u32> {
         let members = &self.io.members;
         let own = members.len() + OWN;
@@ -94,7 +96,7 @@ impl Raid {
         (0..own + members.flash_resources()).map(group).collect()
     }
 
-    /// Places the operations that the front end has queued.
+    /// Executes the operations that the front end has queued: converts them to requests to members, and sends these.
     #[inline(never)]
     fn place_batch(&mut self, now: Time, events: &mut EventQueue) {
         let clock = &mut Clock { now, events };
@@ -121,8 +123,8 @@ impl Raid {
 
     // ---- responses of members ----
 
-    /// Processes the event of a flash resource. If the front end must process the event, too, returns the first unit
-    /// of the member; the front end then activates the chip.
+    /// Processes the event of a flash resource. If the front end must process the event, too, returns the first unit of
+    /// the member. In this case the front end starts the chip's next operation (`activate`).
     #[inline(always)]
     fn flash_event<F: Features>(
         &mut self,
@@ -162,7 +164,7 @@ impl Raid {
         unit
     }
 
-    /// The general copy of [`Raid::flash_event`], for arrays with any features.
+    /// Calls the general copy of [`Raid::flash_event`], for arrays with any features.
     #[inline(never)]
     fn any_flash_event(
         &mut self,
@@ -194,14 +196,14 @@ impl Raid {
     /// Returns the first unit of a member if the front end must process an event of the member, otherwise `None`.
     #[inline(always)]
     fn unit_of_event(&self, member: usize, finished: &Option<Done>) -> Option<usize> {
-        // A unit counts as idle only if its member has nothing in flight. As long as requests are in flight there,
-        // the front end needs only the events that finish an operation.
+        // The front end must process events that finish an operation, and events after which a unit may be idle. No
+        // unit of a member is idle while requests to the member are in flight.
         let is_quiet = finished.is_none() && self.io.members[member].in_flight > 0;
         (!is_quiet).then(|| self.io.watch.units.first_of(member))
     }
 
-    /// Processes the response of a member to a page or to a whole request. The response of a slow
-    /// member is delayed.
+    /// Processes the response of a member to a page or to a whole request. If the member is slow, the response is
+    /// delayed.
     #[inline(always)]
     fn respond<F: Features>(&mut self, member: usize, mut response: Response, clock: &mut Clock) {
         let owner = response.owner;
@@ -243,7 +245,8 @@ impl Raid {
         }
     }
 
-    /// Processes the event of a member's own resource: events in its own queue, and responses that are due.
+    /// Processes the event of a member's own resource: advances the member if it has its own queue, and takes the
+    /// responses that are due.
     fn member_event(&mut self, member: usize, clock: &mut Clock) {
         if self.io.members[member].drive.first_resource.is_none() {
             self.io.members[member].advance(clock.now);
@@ -256,16 +259,16 @@ impl Raid {
         self.io.may_be_idle(clock);
     }
 
-    /// Takes all responses of a member that are due by now: from its own queue, from simulation ahead, and delayed
-    /// responses.
+    /// Takes all responses of a member that are due by now: those of its drive, those recorded by the simulation ahead,
+    /// and those that were delayed because the member is slow.
     fn take_responses(&mut self, member: usize, clock: &mut Clock) {
         let mut responses = std::mem::take(&mut self.io.members[member].drive.responses);
         for response in responses.drain(..) {
             self.respond::<Every>(member, response, clock);
         }
         let drive = &mut self.io.members[member].drive;
-        // Requests that were sent during this loop may have added responses. These responses get an event of their
-        // own.
+        // Requests that were sent during this loop may have added responses. They stay in the list, and are taken at
+        // another event of the member.
         if drive.responses.is_empty() {
             drive.responses = responses;
         }
@@ -278,9 +281,8 @@ impl Raid {
         self.continue_volume(clock);
     }
 
-    /// Takes the next response, due by now, of a member that is simulated ahead; `None` if no response is due. If all
-    /// requests have been given in advance and the member has completed them, the simulation ahead of this member
-    /// ends.
+    /// Takes the next recorded response, due by now, of a member that is simulated ahead; `None` if there is none. If
+    /// no further requests will follow and the member has completed all of them, ends its simulation ahead.
     fn take_foreseen(&mut self, member: usize, now: Time) -> Option<Response> {
         let ahead = &mut self.io.members[member].ahead;
         let response = ahead.as_mut()?.take(now);
@@ -366,8 +368,8 @@ impl Raid {
         }
     }
 
-    /// Calls `touch` for each drive that a write of one page accesses: the drives of the page and
-    /// of its parity.
+    /// Calls `touch` for each drive that a write of a page accesses: the drive of the page's first copy, and those of
+    /// its parity.
     #[inline(always)]
     fn for_each_touched(&self, lpn: Lpn, touch: impl Fn(&Drive, Lpn)) {
         let layout = &self.io.layout;
@@ -382,7 +384,8 @@ impl Raid {
         }
     }
 
-    /// Prefetches the data of a write to a SWAN array. Only the volume knows the old and the new location of a page.
+    /// Prefetches the entry of a page in the map of a SWAN volume. Nothing else is prefetched, because only the volume
+    /// knows the locations of the page.
     #[inline(never)]
     fn prefetch_of_volume(&self, lpn: Lpn) {
         if let Some(swan) = &self.swan {
@@ -479,9 +482,9 @@ unsafe impl Work for Raid {
         self.jobs.flush(&mut self.io, id, clock);
     }
 
-    /// Adds to `lost` the pages whose newest contents would not be in the flash of any member after a power loss
-    /// (D-92). With mirrors, a page is safe if one of its copies is safe. A page of a missing member is lost if any
-    /// page of its stripe is lost.
+    /// Adds to `lost` the pages whose newest contents would be in no member's flash after a power loss (D-92). With
+    /// mirrors, a page is safe if one of its copies is safe. A page of a missing member counts as lost if any page of
+    /// its stripe is lost.
     fn lost(&self, lost: &mut Vec<Lpn>) {
         let (members, layout) = (&self.io.members, &self.io.layout);
         if let Some(swan) = &self.swan {

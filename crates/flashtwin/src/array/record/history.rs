@@ -1,5 +1,5 @@
-//! Phases and rebuilds of an array since the last reset of the metrics. The same members are present throughout a
-//! phase.
+//! Phases and rebuilds of an array since the last reset of the metrics. During a *phase*, the state of every member is
+//! constant: complete, missing or under rebuild.
 
 use super::stats::RaidStats;
 use crate::units::Time;
@@ -50,7 +50,7 @@ pub struct MemberRebuild {
     /// Instant at which the last row was restored. `None` while the rebuild is running, or if the member failed
     /// before its rebuild was complete.
     pub until: Option<Time>,
-    /// Pages written to the member because they were missing there.
+    /// Pages that the rebuild has written to the member so far.
     pub pages_written: u64,
     /// Pages that the member lacked when the rebuild began.
     pub pages: u64,

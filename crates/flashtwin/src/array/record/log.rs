@@ -1,16 +1,15 @@
-//! Log of an array's operations, for tests that track page contents, and for timelines.
+//! Log of an array's operations. Tests use it to track the contents of pages. Timelines are also made from it.
 
 use crate::array::layout::plan::{Method, Places};
 use crate::request::Op;
 use crate::units::Lpn;
 
-/// Purpose of a job. A set of places of a stripe is stored as bits. Data places are first, then parity places; with
-/// mirrors, each data place is followed by the other copies of its page.
+/// Purpose of a job. `places` is a set of places of a stripe, stored as bits: bit 0 is the first data place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobKind {
     /// The job writes these data places.
     Write {
-        /// How the new parity is computed.
+        /// Method by which the new parity is computed.
         method: Method,
         /// The data places.
         places: Places,
@@ -29,9 +28,9 @@ pub enum JobKind {
 /// Purpose of a request to a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SentFor {
-    /// Page operations of the front end, one per page; empty for a trim.
+    /// The request executes these page operations of the front end, one per page. The list is empty for a trim.
     Pages(Vec<u32>),
-    /// The request belongs to a job, for one place of its stripes.
+    /// The request belongs to a job. It reads, writes or trims the pages at one place of the job's stripes.
     Job {
         /// The job's number.
         job: u32,
@@ -45,17 +44,17 @@ pub enum SentFor {
         /// The member's place in each row.
         places: Vec<u32>,
     },
-    /// The request writes the parity of a page stripe of a SWAN group. All data of the stripe have been sent.
+    /// The request writes the parity of a page stripe of a SWAN group. All data of the stripe were sent before.
     Parity,
-    /// The request moves a page: it is the read of the page, or the write that follows.
+    /// The request is part of moving a page to another segment: first the page is read, then it is written.
     Move {
         /// The move's number.
         number: u32,
     },
 }
 
-/// An event of an array. The numbers of operations, jobs and parts (requests to members) are reused after these have
-/// ended.
+/// An event of an array. Operations, jobs and parts (requests to members) have numbers. The number of one that has
+/// ended is reused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArrayEvent {
     /// The front end started an operation.
@@ -70,7 +69,8 @@ pub enum ArrayEvent {
         /// none did.
         request: u32,
     },
-    /// The front end trimmed a page; the array may trim it now or later.
+    /// The front end trimmed a page. The array does not necessarily trim it on a member: with parity, only whole
+    /// stripes are trimmed (D-86).
     Forgotten {
         /// The page.
         lpn: Lpn,
@@ -91,25 +91,27 @@ pub enum ArrayEvent {
         /// The operation's number.
         op: u32,
     },
-    /// A page is also read from other members; the first completion counts.
+    /// A read was hedged: its page is also read from other members. The result of the read that completes first is
+    /// used.
     Hedged {
         /// The original operation's number.
         op: u32,
         /// The number of the second operation on the page.
         twin: u32,
     },
-    /// An operation completed after its twin.
+    /// A hedged read completed, but after its twin, so that its result is not used.
     Late {
         /// The operation's number.
         op: u32,
     },
-    /// A job holds its rows, or restarts after a member failed. Flushes have no row.
+    /// A job begins, because it now holds its rows, or begins again after a member failed. A flush is not logged as a
+    /// job.
     Begun {
         /// The job's number.
         job: u32,
         /// The job's purpose.
         kind: JobKind,
-        /// First page on each member.
+        /// The first page of the job, which has the same number on each member.
         first: u32,
         /// The number of pages.
         pages: u32,
@@ -122,7 +124,7 @@ pub enum ArrayEvent {
         part: u32,
         /// The member.
         member: usize,
-        /// The first page there.
+        /// The first page on this member.
         first: u32,
         /// The number of pages.
         pages: u32,
@@ -130,7 +132,7 @@ pub enum ArrayEvent {
         op: Op,
         /// The purpose.
         on_behalf: SentFor,
-        /// The request's number at the member.
+        /// The number that the member's SSD gave to the request.
         number: u32,
     },
     /// A member completed a request.
@@ -138,7 +140,7 @@ pub enum ArrayEvent {
         /// The number of the request.
         part: u32,
     },
-    /// A member failed, with its contents and all requests in flight there.
+    /// A member failed. Its contents and all requests in flight to it are lost.
     Failed {
         /// The member.
         member: usize,
@@ -170,11 +172,11 @@ pub enum ArrayEvent {
 /// Kind of a message of the coordination protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GcMessage {
-    /// PARTICIPATE_GGC: the member is registered.
+    /// PARTICIPATE_GGC, from a member: the member is registered with the coordinator.
     Participate,
-    /// REQUEST_GGC: the member must collect.
+    /// REQUEST_GGC, from a member: the member must collect.
     Request,
-    /// FORCE_GC: the member is ordered to collect.
+    /// FORCE_GC, from the coordinator: the member is ordered to collect.
     Force,
     /// The member is ordered to stop collecting.
     Cancel,
@@ -184,7 +186,8 @@ pub enum GcMessage {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
     events: Option<Vec<ArrayEvent>>,
-    /// Whether an array runs the plain copy of its code although it is logged (in builds with debug assertions).
+    /// Whether a logged array may nevertheless run the plain copy of its code. Has an effect only in builds with debug
+    /// assertions.
     includes_plain: bool,
 }
 
@@ -207,7 +210,7 @@ impl Log {
         !self.is_on() || (cfg!(debug_assertions) && self.includes_plain)
     }
 
-    /// Returns the events since the last call.
+    /// Returns the events logged since the last call.
     pub fn take(&mut self) -> Vec<ArrayEvent> {
         self.events.as_mut().map(std::mem::take).unwrap_or_default()
     }

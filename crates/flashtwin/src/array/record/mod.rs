@@ -19,7 +19,7 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Begins a phase, because a member failed, was replaced or has been rebuilt.
+    /// Begins a new phase of the history, because a member failed, was replaced or has been rebuilt.
     pub fn begin_phase(&mut self, condition: Condition, now: Time) {
         self.history.phases.push(Phase {
             condition,

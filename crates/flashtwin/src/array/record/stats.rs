@@ -21,22 +21,22 @@ pub struct RaidStats {
     pub pages_recovered: u64,
     /// Pages that were also read from other members (hedged), because the first read had not completed in time.
     pub pages_hedged: u64,
-    /// Hedged pages that were returned by the hedge, because it completed before the first read.
+    /// Hedged pages of which the second read (the hedge) completed before the first.
     pub hedges_won: u64,
-    /// Pages read from members whose data were not needed, because the twin of the read completed first.
+    /// Pages that hedging read from members in vain: the other read of the same page had completed first.
     pub pages_read_in_vain: u64,
     /// Pages read from members in order to rebuild other members.
     pub pages_read_to_rebuild: u64,
     /// Pages written to members that replaced failed ones.
     pub pages_rebuilt: u64,
-    /// Page stripes written, by method, in this order: whole stripe; read-modify-write; reconstruct-write; with
-    /// reconstruction of missing data; part of a stripe without parity.
+    /// Page stripes written, by the method that gives the new parity, in this order: whole stripe; read-modify-write;
+    /// reconstruct-write; with reconstruction of missing data; part of a stripe without parity.
     pub stripes: [u64; 5],
-    /// Writes that waited for another write in the same row.
+    /// Number of times that a job (such as a write) waited for a row, because another job was changing the row.
     pub row_waits: u64,
-    /// Valid pages that were moved to other segments.
+    /// Valid pages that a SWAN array moved to other segments.
     pub pages_moved: u64,
-    /// Segments trimmed after their valid pages were moved.
+    /// Segments that a SWAN array trimmed after their valid pages were moved.
     pub segments_trimmed: u64,
     /// Messages PARTICIPATE_GGC of the coordination protocol.
     pub gc_participations: u64,

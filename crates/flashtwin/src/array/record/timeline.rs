@@ -1,4 +1,4 @@
-//! Log of the intervals in which each member collects garbage, kept on request.
+//! Log of the intervals in which each member collects garbage. The log is off by default.
 
 use crate::units::Time;
 
@@ -7,10 +7,12 @@ use crate::units::Time;
 pub struct GcInterval {
     /// The member.
     pub member: usize,
-    /// Start of the interval: the first chip began to collect, or the interval before this one was split.
+    /// Start of the interval. At this instant, the first chip of the member began to collect, or the preceding interval
+    /// of the member was split.
     pub begin: Time,
-    /// End of the interval: the last chip ended its collection, the coordinator ordered a collection during one that it
-    /// had not ordered, the log was taken, or the array lost data.
+    /// End of the interval. At this instant, the last collecting chip of the member finished, or the array lost data.
+    /// An interval is split in two if the log is taken, or if the coordinator orders a collection while the member is
+    /// already collecting without an order.
     pub end: Time,
     /// Whether the coordinator ordered the collection.
     pub forced: bool,
@@ -50,7 +52,7 @@ impl Timeline {
         }
     }
 
-    /// Records a member's state after an event: its collection may have begun or ended.
+    /// Records whether a member is collecting after an event, and whether the coordinator ordered it to.
     #[inline]
     pub fn note(&mut self, member: usize, collects: bool, ordered: bool, now: Time) {
         match (self.open[member], collects) {

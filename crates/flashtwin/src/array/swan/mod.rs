@@ -1,11 +1,13 @@
-//! Spatial separation (SWAN, Kim et al., USENIX ATC 2019): the array's operations on its volume.
+//! Operations of a SWAN array on its volume (spatial separation, Kim et al., USENIX ATC 2019). The members form groups,
+//! and a group is written in segments ([`volume`]).
 //!
 //! The front group receives all writes of the host, page after page of its open segment. When a page stripe is
-//! complete, a page of parity follows. The other groups collect: the valid pages of a segment are read and written to
-//! the open segment of the same group. Then the segment is trimmed on its members. The members' flash then has whole
-//! blocks to erase and no pages to move. The array sends reads to the members without waiting for these steps: a
-//! segment is trimmed only when none of its pages is being read, and a page that is still being written is read from
-//! the controller's memory.
+//! complete, a page of parity follows. The other groups collect garbage: the valid pages of a segment are read and
+//! written to the open segment of the same group, and the segment is trimmed on its members. The members' own garbage
+//! collection then finds whole blocks to erase and no pages to move.
+//!
+//! Reads do not wait for these steps. A page that is still being written is read from the controller's memory. A
+//! segment is trimmed only when none of its pages is being read.
 
 pub(super) mod untimed;
 pub(super) mod volume;
@@ -44,16 +46,16 @@ pub(crate) struct Swan {
     pub volume: Volume,
     /// Writes for which no group has room, in order of arrival.
     waiting: VecDeque<u32>,
-    /// For each page operation that was sent to a member, the place of the page.
+    /// For each page operation that was sent to a member, the place of its page in the volume.
     place_of_op: Vec<u32>,
     tasks: Table<Task>,
     /// For each group, the number of running moves.
     moving: Vec<u32>,
     /// For each segment, the number of trims in flight.
     trims: Vec<u32>,
-    /// Parity pages to be written, each with its segment.
+    /// Locations of parity pages to be written, each with its segment. The stripes of these pages are complete.
     complete: VecDeque<(Spot, u32)>,
-    /// Whether a member takes no more writes because it is worn out.
+    /// Whether a member has refused a write because it is worn out. The array then executes no more writes.
     worn_out: bool,
 }
 
@@ -77,7 +79,7 @@ impl Swan {
         })
     }
 
-    /// Takes the page operations that wait for room in a group.
+    /// Takes out the writes that wait for room in a group.
     pub fn take_waiting(&mut self) -> VecDeque<u32> {
         std::mem::take(&mut self.waiting)
     }
@@ -155,8 +157,8 @@ impl Swan {
         }
     }
 
-    /// Sends the pages that were joined, then the parity of complete stripes. The host does not wait for parity.
-    /// Until the parity of a stripe is written, the controller's memory holds the data of the stripe.
+    /// Sends the pages that were joined to requests, then the parity of complete stripes. Host writes complete without
+    /// waiting for parity, because the controller's memory holds the data of a stripe until its parity is written.
     fn send_all(&mut self, io: &mut Io, clock: &mut Clock) {
         io.send_runs(clock);
         while let Some((spot, segment)) = self.complete.pop_front() {
@@ -219,7 +221,8 @@ impl Swan {
         }
     }
 
-    /// Processes the completion of a member's operation that the volume requested for itself.
+    /// Processes the completion of a request to a member that belongs to a task (such as a move or a trim), not to the
+    /// host.
     pub fn task_done(&mut self, io: &mut Io, id: u32, written: bool, clock: &mut Clock) {
         self.worn_out |= !written;
         let volume = &mut self.volume;
@@ -258,7 +261,7 @@ impl Swan {
         self.tasks.remove(id);
     }
 
-    /// Writes a page that is being moved to its new place. The page has been read.
+    /// Sends the write of a page that is being moved from `from` to `to`. The page has been read.
     fn write_moved(&mut self, io: &mut Io, number: u32, (from, to): (u32, u32), clock: &mut Clock) {
         io.record.stats.pages_moved += 1;
         self.tasks[number] = Task::Write { from, to };
@@ -268,7 +271,8 @@ impl Swan {
         self.send_all(io, clock);
     }
 
-    /// Continues the operations that waited for members: writes without room, queued requests, and collections.
+    /// Continues after responses of members: starts waiting writes for which there is room now, sends queued requests,
+    /// and continues collections.
     pub fn proceed(&mut self, io: &mut Io, clock: &mut Clock) {
         self.admit(io, clock);
         self.send_all(io, clock);

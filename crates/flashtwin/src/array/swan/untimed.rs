@@ -1,5 +1,5 @@
-//! Fills a volume and its members in no simulated time. The operations of the members follow from the rules of the
-//! volume and are executed immediately.
+//! Fills a SWAN volume and its members in no simulated time. The volume determines the operations of the members by its
+//! usual rules. The members execute these operations immediately.
 
 use super::volume::Volume;
 use crate::array::layout::Spot;
@@ -8,13 +8,13 @@ use crate::rng::Rng;
 use crate::units::{narrow, Lpn};
 use crate::watch::{each_page, Watch};
 
-/// Mean number of random writes of each exported page with which a volume is worn in. Only a fraction of e^-4 of the
-/// pages then still has the version of the initial sequential fill.
+/// Number of random writes, per exported page, that bring a volume into steady state. After them, only a fraction e^-4
+/// of the pages still has its contents of the initial sequential fill.
 const WEAR_IN: u64 = 4;
-/// Number of portions in which a volume is worn in. The wear of its members is reset after each portion.
+/// Number of portions into which [`wear_in`] divides its writes. The wear of the members is reset after each portion.
 const PORTIONS: u64 = 16 * WEAR_IN;
 
-/// Writes every exported page of an empty volume once, in ascending order. Returns false if `watch` stopped it.
+/// Writes every exported page of an empty volume once, in ascending order. Returns false if `watch` stopped the fill.
 pub(crate) fn fill(volume: &mut Volume, members: &mut [Member], watch: &dyn Watch) -> bool {
     members.iter_mut().for_each(|m| m.drive.ssd.empty());
     each_page(watch, u64::from(volume.shape.exported), |lpn| {
@@ -29,12 +29,13 @@ pub(crate) fn wear_in_pages(volume: &Volume) -> u64 {
     PORTIONS * portion(volume)
 }
 
-/// Returns the number of pages written to a volume between two resets of its members' wear.
+/// Returns the number of pages in one of the [`PORTIONS`] of [`wear_in`].
 fn portion(volume: &Volume) -> u64 {
     (u64::from(volume.shape.exported) * WEAR_IN).div_ceil(PORTIONS)
 }
 
-/// Writes a filled volume at random until it is in steady state. Returns false if `watch` stopped it.
+/// Writes random pages of a filled volume until the volume is in steady state. Returns false if `watch` stopped the
+/// writing.
 pub(crate) fn wear_in(
     volume: &mut Volume,
     members: &mut [Member],
@@ -44,7 +45,7 @@ pub(crate) fn wear_in(
     for _ in 0..PORTIONS {
         let pages = portion(volume);
         write_random(volume, members, rng, pages);
-        // The volume must be in steady state, but its members must not be worn by the writes that lead to this state.
+        // The writes that lead to steady state must not wear the members.
         members.iter_mut().for_each(|m| m.drive.ssd.reset_wear());
         if !watch.done(pages) {
             return false;
@@ -64,7 +65,8 @@ pub(crate) fn write_random(
     (0..pages).all(|_| write(volume, members, Lpn(narrow(rng.below(exported)))))
 }
 
-/// Writes a page of a volume, and collects as long as the volume requires it. Returns false if a member wore out.
+/// Writes a page of a volume, and collects segments as long as the volume's rules require it. Returns false if a member
+/// wore out.
 fn write(volume: &mut Volume, members: &mut [Member], lpn: Lpn) -> bool {
     let mut place = volume.write(lpn);
     while place.is_none() {

@@ -1,11 +1,12 @@
-//! Recency lists that can be searched by chip: a [`List`], and the pages that searches have skipped.
+//! Recency lists in which a search can skip pages because of their chips. Each consists of a [`List`] and a record of
+//! the pages that earlier searches have skipped.
 
 use super::{Ages, PageId, Passed};
 use crate::buffer::policy::{DeviceView, Eviction, Skip};
 use crate::buffer::{List, Setup};
 use crate::list::{Links, Lists};
 
-/// Pages of a list that searches have passed over, with their ages.
+/// The pages of a list that searches have skipped, and the ages of these pages.
 #[derive(Clone, Debug)]
 struct Past {
     passed: Passed,
@@ -33,8 +34,8 @@ impl Past {
         self.passed.moved(page, device, &self.ages);
     }
 
-    /// Returns the least recent page that `skip` does not exclude. The list to search has `len` pages and starts at
-    /// its least recent page, `oldest`. Adds to `out` the number of entries that a scan from the least recent end
+    /// Returns the least recent page that `skip` does not exclude. The search covers a list of `len` pages that starts
+    /// at its least recent page, `oldest`. Adds to `out` the number of entries that a scan from the least recent end
     /// would read to find the page.
     #[inline(always)]
     fn oldest_not(
@@ -44,7 +45,7 @@ impl Past {
         skip: Skip,
         out: &mut Eviction,
     ) -> Option<PageId> {
-        // Most searches return the least recent page, whether it is recorded or not.
+        // In most searches, the least recent page of the list is not excluded and is returned at once.
         if !skip.page(device, oldest?) {
             out.inspected += 1;
             return oldest;
@@ -75,7 +76,8 @@ impl Past {
     }
 }
 
-/// A recency list. Every operation takes constant time, except a filtered search, which examines each chip once.
+/// A recency list in which a search can skip pages because of their chips. Such a search compares one page for each
+/// chip. Every other operation takes constant time.
 #[derive(Clone, Debug)]
 pub struct Aged {
     list: List,
@@ -103,8 +105,8 @@ impl Aged {
         self.past.passed.holds(page)
     }
 
-    /// Whether all pages that searches have passed over are still in flight, so that no search can return them. If
-    /// searches skip no chips, the next victim is then [`Aged::next`], unless this page is in flight itself.
+    /// Whether all pages that searches have skipped are in flight, so that no search can return them. A search that
+    /// skips no chips then returns [`Aged::next`], unless that page is in flight too.
     #[inline(always)]
     pub fn waits_for_all_passed(&self) -> bool {
         self.past.passed.are_in_flight()
@@ -116,7 +118,8 @@ impl Aged {
         self.past.passed.next(self.list.oldest(), self.list.links())
     }
 
-    /// Returns the pages that searches are likely to find next, soonest first.
+    /// Returns the three pages that follow the skipped pages in the list: the likely next victims, the first victim
+    /// first.
     #[inline(always)]
     pub fn next_three(&self) -> [Option<PageId>; 3] {
         let links = self.list.links();
@@ -135,9 +138,9 @@ impl Aged {
         self.list.len() > 3 + self.past.passed.len() && self.list.has_links_of(page)
     }
 
-    /// Removes `next` and inserts `page` at the most recent end, in one step. `next` must be [`Aged::next`], and
-    /// `page` must not be in the list. Requires [`Aged::can_exchange_next`]. Returns the page that is then the fourth
-    /// in the order of eviction, and the number of entries that a scan would have read to find `next`.
+    /// Removes `next` and inserts `page` at the most recent end, in one step. `next` must be [`Aged::next`], `page`
+    /// must not be in the list, and [`Aged::can_exchange_next`] must be true. Returns the page that is fourth in the
+    /// order of eviction after the removal, and the number of entries that a scan would have read to find `next`.
     #[inline(always)]
     pub fn exchange_next(&mut self, next: PageId, page: PageId) -> (PageId, u64) {
         debug_assert!(self.can_exchange_next(page) && self.next() == Some(next));
@@ -159,8 +162,8 @@ impl Aged {
         self.list.remove(page);
     }
 
-    /// Updates the index for a page if the chip of its flash copy may have changed, or if it may have begun or ceased
-    /// to be in flight.
+    /// Updates the index for a page. Must be called after a change that may affect the chip of the page's flash copy,
+    /// or whether the page is in flight.
     #[inline(always)]
     pub fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         self.past.moved(device, page);
@@ -203,7 +206,7 @@ impl<const N: usize> AgedLists<N> {
         &self.lists
     }
 
-    /// Returns the next three victims of `list`: see [`Aged::next_three`].
+    /// Returns the three likely next victims of `list`: see [`Aged::next_three`].
     #[inline(always)]
     pub fn next_three(&self, list: usize) -> [Option<PageId>; 3] {
         let links = self.lists.links();
@@ -230,14 +233,14 @@ impl<const N: usize> AgedLists<N> {
         self.lists.remove(list, page);
     }
 
-    /// Updates the index for a page of `list` if the chip of its flash copy may have changed, or if it may have begun
-    /// or ceased to be in flight.
+    /// Updates the index for a page of `list`. Must be called after a change that may affect the chip of the page's
+    /// flash copy, or whether the page is in flight.
     #[inline(always)]
     pub fn moved(&mut self, list: usize, device: &dyn DeviceView, page: PageId) {
         self.past[list].moved(device, page);
     }
 
-    /// Returns the least recent page of `list` that `skip` does not pass over: see [`Aged::oldest_not`].
+    /// Returns the least recent page of `list` that `skip` does not exclude: see [`Aged::oldest_not`].
     #[inline(always)]
     pub fn oldest_not(
         &mut self,

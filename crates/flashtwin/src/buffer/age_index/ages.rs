@@ -4,16 +4,16 @@ use super::PageId;
 use crate::memory::{large_table, reach, room_for};
 
 const NONE: u32 = u32::MAX;
-/// Number of words in a run of bits. For each run, the set stores how many ages it contains.
+/// Number of 64-bit words in a *run* of an age set. For each run, the set stores how many ages the run contains.
 const WORDS: usize = 16;
 const RUN: usize = 64 * WORDS;
 
 /// A set of ages.
 #[derive(Clone, Debug)]
 struct AgeSet {
-    /// A tree of words. A leaf has one bit for each of 64 ages. Each other word has one bit for each of its 64
-    /// children; the bit is set if the child is not zero. The root is word 0, and the children of word n begin with
-    /// word 64 n + 1.
+    /// A tree of 64-bit words. In a leaf, each bit stands for one age and is set if the age is in the set. In any other
+    /// word, each bit stands for one of 64 children and is set if the child is not zero. The root is word 0, and the
+    /// children of word n begin with word 64 n + 1.
     tree: Vec<u64>,
     /// Number of the first leaf.
     leaves: usize,
@@ -72,7 +72,7 @@ impl AgeSet {
         (root != 0).then(|| self.first_below(0, root))
     }
 
-    /// Returns the least age of the set that is not below `age`; `None` if there is none.
+    /// Returns the least age of the set that is at least `age`; `None` if there is none.
     #[inline]
     fn first_from(&self, age: usize) -> Option<usize> {
         let mut n = self.leaves + age / 64;
@@ -89,7 +89,7 @@ impl AgeSet {
         Some(self.first_below(n, word))
     }
 
-    /// Returns the least age below word `n`, in the children whose bits are set in `word`.
+    /// Returns the least age in the subtree of word `n`. Considers only the bits of word `n` that are set in `word`.
     #[inline]
     fn first_below(&self, mut n: usize, mut word: u64) -> usize {
         while n < self.leaves {
@@ -119,15 +119,15 @@ impl AgeSet {
         u64::from(runs + whole + rest.count_ones())
     }
 
-    /// Clears the counts and the upper levels of the tree before the ages are renumbered. The leaves stay; the caller
-    /// then takes them word by word.
+    /// Prepares the set for a renumbering of the ages: clears the counts and all levels of the tree except the leaves.
+    /// The caller then reads and clears the leaves one by one.
     fn begin_anew(&mut self) {
         self.counts.fill(0);
         self.tree[..self.leaves].fill(0);
     }
 }
 
-/// An age for each page; larger ages are more recent. Each age may be in one of several sets.
+/// The age of each page, and sets of these ages. A page with a larger age is more recent.
 #[derive(Clone, Debug)]
 pub struct Ages {
     /// Age of each page.
@@ -142,7 +142,8 @@ pub struct Ages {
 }
 
 impl Ages {
-    /// Creates an index with `sets` empty sets of ages, for about `pages` pages that have an age at the same time.
+    /// Creates an index with `sets` empty sets of ages. About `pages` pages are expected to have an age at the same
+    /// time.
     pub fn new(pages: u32, sets: usize) -> Ages {
         let limit = (pages as usize * 4).max(RUN).next_multiple_of(RUN);
         Ages {
@@ -173,7 +174,7 @@ impl Ages {
         self.sets[set].insert(age as usize);
     }
 
-    /// Removes the age of the page from the set. The page keeps this age until [`Ages::push`] gives it a new one.
+    /// Removes the age of a page from a set. The page keeps its age until [`Ages::push`] assigns a new one.
     #[inline(always)]
     pub fn remove(&mut self, page: PageId, set: usize) {
         let age = self.of(page);
@@ -192,8 +193,7 @@ impl Ages {
         PageId(self.log[age as usize])
     }
 
-    /// Returns how often the ages have been renumbered. After each renumbering, ages that a caller has stored are
-    /// invalid.
+    /// Returns how often the ages have been renumbered. A renumbering makes all ages invalid that a caller has stored.
     #[inline]
     pub fn numbering(&self) -> u32 {
         self.numbering
@@ -223,16 +223,16 @@ impl Ages {
             .map(|age| PageId(self.log[age]))
     }
 
-    /// Renumbers all ages without gaps, in the same order. Increases the limit if many ages are in use.
+    /// Renumbers all ages from 0 without gaps and keeps their order. Increases the limit if many ages are in use.
     #[cold]
     fn renumber(&mut self) {
         self.numbering = self.numbering.wrapping_add(1);
         self.sets.iter_mut().for_each(AgeSet::begin_anew);
-        // The sets that have some of the next 64 ages, each with its bits.
+        // For 64 consecutive ages: each set that contains any of them, with its word of bits.
         let mut taken: Vec<(usize, u64)> = Vec::with_capacity(self.sets.len());
         let mut next = 0;
-        // The new age of a page is never larger than its old age, so it overwrites no age that is still to be
-        // processed.
+        // The new age of a page is never larger than its old age. Writing it therefore overwrites no entry that the
+        // loop has yet to read.
         for age in 0..self.log.len() {
             if age % 64 == 0 {
                 taken.clear();
@@ -242,7 +242,7 @@ impl Ages {
             }
             let page = self.log[age];
             let at = &mut self.at[page as usize];
-            // An age that its page has since exchanged for a later one is dropped.
+            // An age is dropped if its page has received a later age since.
             if *at == age as u32 {
                 *at = next as u32;
                 self.log[next] = page;
@@ -280,7 +280,7 @@ mod tests {
     use super::{AgeSet, RUN};
     use crate::rng::{seeds, Rng};
 
-    /// The sets have trees of two, three and four levels.
+    /// The three sizes of the set give trees of two, three and four levels.
     #[test]
     fn a_set_of_ages_is_a_sorted_set() {
         for seed in seeds(2) {
@@ -289,7 +289,7 @@ mod tests {
                 let ages = (runs * RUN) as u64;
                 let (mut set, mut naive) = (AgeSet::new(ages as usize), BTreeSet::new());
                 for step in 0..20_000 {
-                    // Ages are close together in one half of the run, and far apart in the other.
+                    // Phases of 5000 steps alternate: ages from the whole range, then only the 100 largest ages.
                     let age = match step % 10_000 < 5_000 {
                         true => rng.below(ages) as usize,
                         false => (ages - 1 - rng.below(100)) as usize,

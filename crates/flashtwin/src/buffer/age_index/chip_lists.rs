@@ -1,4 +1,4 @@
-//! A list of pages for each chip, sorted by age; the documentation of [`super`] explains its use.
+//! Lists of pages, one list per chip, each sorted by age. The documentation of [`super`] explains their use.
 
 use super::{Ages, PageId};
 use crate::buffer::policy::{DeviceView, Skip};
@@ -19,7 +19,7 @@ pub enum Shelf {
 }
 
 impl Shelf {
-    /// Returns the list to which a page now belongs.
+    /// Returns the list to which a page belongs in the device's current state.
     #[inline]
     pub fn of(device: &dyn DeviceView, page: PageId) -> Shelf {
         if device.in_flight(page) {
@@ -40,8 +40,8 @@ impl From<Option<ChipId>> for Shelf {
 struct Class {
     /// Whether the class has lists.
     is_listed: bool,
-    /// Per list, its most recent and its least recent page. The lists of the chips are first, then the list of pages
-    /// without a chip.
+    /// The most recent and the least recent page of each list. The lists of the chips are first, followed by the list
+    /// of pages without a chip.
     ends: Vec<(u32, u32)>,
     /// Age of the least recent page of each list; [`NONE`] if the list is empty. Searches compare these ages first.
     heads: Vec<u32>,
@@ -53,8 +53,8 @@ struct Class {
     changed: Vec<u64>,
 }
 
-/// A class, and the number of a list within the class. One number after the last list stands for pages in flight,
-/// which are on no list.
+/// The class of a page, and the number of its list within the class. Pages in flight are on no list. Their list number
+/// is the one after the last list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     list: u16,
@@ -72,7 +72,7 @@ impl Place {
         self.class as usize
     }
 
-    /// Returns the place on the list of the same chip, but in `class`.
+    /// Returns the place with the same list number, but in `class`.
     #[inline]
     pub fn in_class(self, class: usize) -> Place {
         Place {
@@ -90,13 +90,14 @@ struct Node {
     place: Place,
 }
 
-/// A list of pages for each chip and one for pages without a chip, for each of one or more classes.
+/// Lists of pages in one or more classes. Each class has one list for each chip and one for pages without a chip.
 #[derive(Clone, Debug)]
 pub struct ChipLists {
     classes: Vec<Class>,
     nodes: Vec<Node>,
     chips: u16,
-    /// Number of renumberings ([`Ages::numbering`]) up to which `heads` has been updated.
+    /// Value of [`Ages::numbering`] when `heads` was last updated. A different value means that the ages in `heads` are
+    /// invalid.
     numbering: u32,
 }
 
@@ -120,8 +121,8 @@ impl ChipLists {
         }
     }
 
-    /// Returns the place in `class` for pages of the `shelf`: the list of a chip, the list of pages without a chip,
-    /// or no list.
+    /// Returns the place of a page with the given class and shelf. The shelf is the list of a chip, the list of pages
+    /// without a chip, or no list.
     #[inline]
     pub fn place_at(&self, class: usize, shelf: Shelf) -> Place {
         let list = match shelf {
@@ -158,7 +159,7 @@ impl ChipLists {
         (list < self.chips as usize).then_some(ChipId(list as u16))
     }
 
-    /// Registers a page in a place. The caller links it into the list afterwards.
+    /// Records the place of a page, without links to other pages. The caller then links the page into the list.
     #[inline]
     pub fn register(&mut self, page: PageId, place: Place) {
         let node = |place| Node {
@@ -170,7 +171,7 @@ impl ChipLists {
         self.nodes[page.0 as usize] = node(place);
     }
 
-    /// Removes the registration of a page that has been unlinked.
+    /// Deletes the recorded place of a page. The page must already be unlinked from its list.
     #[inline]
     pub fn unregister(&mut self, page: PageId) {
         self.nodes[page.0 as usize].place = Place::NOWHERE;
@@ -188,7 +189,8 @@ impl ChipLists {
         self.chip_of_list(self.place(page).list as usize)
     }
 
-    /// Updates the heads if the ages were renumbered. Must be called after [`Ages::push`].
+    /// Updates the heads (the ages of the least recent pages) if the ages were renumbered. Must be called after
+    /// [`Ages::push`].
     #[inline]
     pub fn follow(&mut self, ages: &Ages) {
         if self.numbering != ages.numbering() {
@@ -217,7 +219,8 @@ impl ChipLists {
         self.nodes[page.0 as usize].place = place;
     }
 
-    /// Whether the pages of this place are linked into a list; those in flight are not.
+    /// Whether pages with this place are linked into a list. Pages in flight and pages of a class without lists are
+    /// not.
     #[inline]
     fn is_linked(&self, place: Place) -> bool {
         self.classes[place.class()].is_listed && !self.is_in_flight(place)
@@ -330,13 +333,14 @@ impl ChipLists {
         &self.classes[class].heads
     }
 
-    /// Returns the lists of a class that have pages, as bits.
+    /// Returns one bit for each list of a class: whether the list has pages.
     #[inline]
     pub fn filled(&self, class: usize) -> &[u64] {
         &self.classes[class].filled
     }
 
-    /// Marks a list of some classes as changed for [`ChipLists::take_changed`], although the list has the same pages.
+    /// Marks list number `list` of some classes as changed. [`ChipLists::take_changed`] then reports it even if its
+    /// pages are the same.
     #[inline]
     pub fn mark_changed<const N: usize>(&mut self, classes: [usize; N], list: usize) {
         let (word, bit) = (list / 64, 1 << (list % 64));
@@ -345,9 +349,9 @@ impl ChipLists {
         }
     }
 
-    /// Calls `update` for each list of some classes whose head has changed, or that was
-    /// [marked](ChipLists::mark_changed), since the last call. The arguments are the number of the list, and the age of
-    /// the least recent page that these classes have on their lists of this number.
+    /// Reports all changes since the last call. Calls `update` for each list number whose head has changed in any of
+    /// `classes`, or that was [marked](ChipLists::mark_changed). The arguments of `update` are the list number, and the
+    /// age of the least recent page on the lists with this number in `classes`.
     #[inline]
     pub fn take_changed<const N: usize>(
         &mut self,

@@ -3,26 +3,26 @@
 //! # Questions
 //!
 //! 1. What is the least recent page whose chip is not in GC? GCaR searches the list of any policy for this page.
-//! 2. How many pages are older than a given one? A search as published reads all of them, and the controller is
-//!    charged for each entry that is read (`inspected`, D-10).
+//! 2. How many pages are older than a given one? A search as published reads all of them, and the controller is charged
+//!    for each entry that is read (`inspected`, D-10).
 //! 3. What is the least recent page of a chip? ECR and Co-Active choose a chip first.
-//! 4. Where in its new class does a page belong that changes its class without an access? For example, a dirty page
+//! 4. If a page changes its class without an access, where in the new class does it belong? For example, a dirty page
 //!    that was written back is placed among the clean pages by its last access.
 //!
 //! # Parts
 //!
-//! [`Ages`] gives a page the next number, its *age*, whenever the page is pushed: a larger age is more recent. A page
-//! keeps its age until its next access. The ages in use are bits of a set. A policy with several classes of pages has
-//! one set for each class. Each run of 1024 bits has a count, so question 2 adds counts first, and then single bits.
-//! A tree of words over the bits finds the least age in use. When the numbers are used up, all ages in use are
-//! renumbered without gaps and in the same order. With n pages, this happens about once every 3 n accesses. A page in
-//! flight has an age, but is in no set.
+//! [`Ages`] numbers the accesses: each access to a page gives the page the next number, its *age*. A larger age is more
+//! recent. The ages in use are bits of a set, and each class of pages has a set of its own. For question 2, the set
+//! keeps a count for each run of 1024 bits, so the number of older pages is a sum of counts and of single bits. A tree
+//! of words over the bits finds the least age in use. When the numbers are used up, all ages in use are renumbered
+//! without gaps and in the same order. With n pages, this happens about once every 3 n accesses. A page in flight has
+//! an age, but is in no set.
 //!
 //! [`ChipLists`] keeps a list of pages for each chip, and one list for pages without a chip. Each list is sorted by
-//! age. The ages of the least recent pages of all lists are in one array, the *heads*. Question 1 takes the least
-//! head of the chips that are not in GC; question 3 reads a single head. Pages in flight are on no list, so searches
-//! do not find them. When a page is no longer in flight, it is inserted by its age. In this figure ages 1 and 5 are
-//! no longer in use, and page 8 has no chip:
+//! age. The ages of the least recent pages of all lists are in one array, the *heads*. For question 1, a search takes
+//! the least head of the chips that are not in GC. For question 3, it reads a single head. Pages in flight are on no
+//! list, so searches do not find them. When a page is no longer in flight, it is inserted at the position given by its
+//! age. In this figure, ages 1 and 5 are no longer in use, and page 8 has no chip:
 //!
 //! ```text
 //! age           0  1  2  3  4  5  6  7       oldest first
@@ -34,23 +34,24 @@
 //!
 //! # Uses
 //!
-//! [`AgeIndex`] contains all pages of a policy, in classes. ECR and Co-Active use it for pages, BPLRU for blocks.
+//! [`AgeIndex`] contains all pages of a policy, divided into classes. ECR and Co-Active use it to rank pages. BPLRU
+//! uses it to rank blocks instead of pages.
 //!
-//! [`Aged`] and [`AgedLists`] are recency lists. They use the index only after GCaR had to skip a page, so policies
-//! without GCaR have no cost from it. GCaR as published scans from the least recent page until it finds a page that
-//! it may evict. Each page that a scan skips is recorded ([`Passed`]): the page gets an age and is put on the list of
-//! its chip. The most recent recorded page is the *mark*. All pages of the recency list up to the mark are recorded,
-//! and no page after it is. Recorded pages are older than all others, so the next search first examines the heads of
-//! their lists. Only if the chips of all heads are still in GC, the search continues the scan after the mark:
+//! [`Aged`] and [`AgedLists`] are recency lists. They use the index only after GCaR had to skip a page, so the index
+//! costs nothing without GCaR. GCaR as published scans from the least recent page until it finds a page that it may
+//! evict. Each page that a scan skips is recorded ([`Passed`]): the page gets an age and is put on the list of its
+//! chip. The most recent recorded page is the *mark*. All pages of the recency list up to the mark are recorded, and no
+//! page after it is. Recorded pages are older than all others, so the next search first examines the heads of their
+//! lists. The search continues the scan after the mark only if the chips of all heads are still in GC:
 //!
 //! ```text
 //! list       1  2  3  4  5 | 6  7  8  9       oldest first; the mark is 5
 //! recorded   chip 0: 1 4   chip 1: 2 3 5
 //! ```
 //!
-//! A page is recorded at most once between two accesses to it. Each access to a page only checks whether the page is
-//! recorded. CFLRU and AD-LRU need the positions of pages even without GCaR. They therefore give an age to every
-//! page, and record the pages that searches have skipped in the same way.
+//! The record is cheap: a page is recorded at most once between two accesses to it, and an access only checks whether
+//! its page is recorded. CFLRU and AD-LRU need the positions of pages even without GCaR. They therefore give an age to
+//! every page, and record skipped pages in the same way.
 //!
 //! # Costs
 //!
@@ -82,8 +83,8 @@ use super::policy::{DeviceView, Skip};
 use super::PageId;
 use crate::units::ChipId;
 
-/// Pages in `N` classes, each in the order of last access. In the classes that are listed, each page is also on a
-/// list of the pages of its chip.
+/// The pages of `N` classes, each class in the order of last access. A class may also have lists by chip: each of its
+/// pages is then on the list of its chip as well.
 #[derive(Clone, Debug)]
 pub(super) struct AgeIndex<const N: usize> {
     /// Ages of the pages, with one set per class. Pages in flight have an age but are in no set.
@@ -96,7 +97,7 @@ pub(super) struct AgeIndex<const N: usize> {
 }
 
 impl<const N: usize> AgeIndex<N> {
-    /// Creates an empty index for about `pages` pages; `listed` specifies the classes that have lists by chip.
+    /// Creates an empty index for about `pages` pages. `listed` specifies which classes have lists by chip.
     pub fn new(pages: u32, chips: u32, listed: [bool; N]) -> AgeIndex<N> {
         AgeIndex {
             ages: Ages::new(pages, N),
@@ -145,7 +146,7 @@ impl<const N: usize> AgeIndex<N> {
         }
     }
 
-    /// Removes a page and returns the place that it had in the lists.
+    /// Removes a page. Returns its former place in the lists.
     #[inline]
     pub fn remove(&mut self, page: PageId) -> Place {
         let place = self.lists.place(page);
@@ -198,7 +199,7 @@ impl<const N: usize> AgeIndex<N> {
         self.put_back(page, was.in_class(class));
     }
 
-    /// Moves a page to the list of the `shelf`, if it is on another one.
+    /// Moves a page to the list that `shelf` specifies, unless it is already there.
     #[inline]
     pub fn moved(&mut self, page: PageId, shelf: Shelf) {
         let was = self.lists.place(page);
@@ -221,7 +222,7 @@ impl<const N: usize> AgeIndex<N> {
         self.lists.place(page).class()
     }
 
-    /// Returns the chip of a page as the index last recorded it.
+    /// Returns the chip that the index last recorded for a page.
     #[inline]
     pub fn chip(&self, page: PageId) -> Option<ChipId> {
         self.lists.chip(page)
@@ -233,7 +234,7 @@ impl<const N: usize> AgeIndex<N> {
         self.lists.chip_of_list(list)
     }
 
-    /// Returns the page of an age that is in use.
+    /// Returns the page that has the age `age`. The age must be in use.
     #[inline]
     pub fn at(&self, age: u32) -> PageId {
         self.ages.page_at(age)
@@ -246,21 +247,22 @@ impl<const N: usize> AgeIndex<N> {
         self.lists.heads(class)
     }
 
-    /// Returns the lists of [`AgeIndex::heads`] that have pages, as bits.
+    /// Returns one bit for each list of [`AgeIndex::heads`]: whether the list has pages.
     #[inline]
     pub fn filled(&self, class: usize) -> &[u64] {
         self.lists.filled(class)
     }
 
-    /// Marks a list of some classes as changed for [`AgeIndex::take_changed`], although the list has the same pages.
+    /// Marks list number `list` of some classes as changed. [`AgeIndex::take_changed`] then reports it even if its
+    /// pages are the same.
     #[inline]
     pub fn mark_changed<const M: usize>(&mut self, classes: [usize; M], list: usize) {
         self.lists.mark_changed(classes, list);
     }
 
-    /// Calls `update` for each list of some classes whose head has changed, or that was
-    /// [marked](AgeIndex::mark_changed), since the last call. The arguments are the number of the list, and the age of
-    /// the least recent page that these classes have on their lists of this number.
+    /// Reports all changes since the last call. Calls `update` for each list number whose head has changed in any of
+    /// `classes`, or that was [marked](AgeIndex::mark_changed). The arguments of `update` are the list number, and the
+    /// age of the least recent page on the lists with this number in `classes`.
     #[inline]
     pub fn take_changed<const M: usize>(
         &mut self,

@@ -1,12 +1,10 @@
-//! Records the pages that GCaR's searches of a list have skipped; the documentation of [`super`]
-//! explains the method.
+//! Record of the pages of a list that GCaR's searches have skipped. The documentation of [`super`] explains the method.
 
 use super::{Ages, ChipLists, PageId, Shelf};
 use crate::buffer::policy::{DeviceView, Skip};
 use crate::list::Links;
 
-/// The recorded pages of one list. The caller keeps the list itself. Every recorded page must have
-/// an age.
+/// The recorded pages of one list. The caller keeps the list, and gives an age to every recorded page.
 #[derive(Clone, Debug)]
 pub struct Passed {
     chips: ChipLists,
@@ -16,7 +14,7 @@ pub struct Passed {
 }
 
 impl Passed {
-    /// Creates an empty set of pages on `chips` chips.
+    /// Creates an empty record of pages on `chips` chips.
     pub fn new(chips: u32) -> Passed {
         Passed {
             chips: ChipLists::new(chips, &[true]),
@@ -36,8 +34,7 @@ impl Passed {
         self.mark.is_some()
     }
 
-    /// Whether no recorded page is on the list of a chip. If searches skip no chips, all recorded pages are then in
-    /// flight.
+    /// Whether all recorded pages are in flight. Recorded pages that are not in flight are on a list.
     #[inline(always)]
     pub fn are_in_flight(&self) -> bool {
         self.chips.is_empty(0)
@@ -59,8 +56,8 @@ impl Passed {
         }
     }
 
-    /// Removes a page from the record. Called before the page is removed from the list. Returns whether it was
-    /// recorded.
+    /// Removes a page from the record. Must be called before the page is removed from the list. Returns whether the
+    /// page was recorded.
     #[inline(always)]
     pub fn leave(&mut self, page: PageId, links: &Links, ages: &Ages) -> bool {
         let noted = self.holds(page);
@@ -81,8 +78,8 @@ impl Passed {
         }
     }
 
-    /// Records a page if it was inserted before the mark. Called after a page was inserted into the list elsewhere
-    /// than at the most recent end.
+    /// Records a page if it is older than the mark, the most recent recorded page. Must be called after a page was
+    /// inserted into the list at any place except the most recent end.
     pub fn enter(&mut self, page: PageId, device: &dyn DeviceView, ages: &Ages) {
         if self.mark.is_some_and(|mark| ages.of(page) < ages.of(mark)) {
             let place = self.chips.place_at(0, Shelf::of(device, page));
@@ -130,8 +127,9 @@ impl Passed {
         self.chips.follow(ages);
     }
 
-    /// Returns the least recent page of a list that `skip` does not exclude. `oldest` is the least recent page of
-    /// that list. Records each page that it skips, after calling `age`, which must ensure that the page has an age.
+    /// Returns the least recent page of a list that `skip` does not exclude. `oldest` is the least recent page of that
+    /// list. The search records each page that it skips. It first calls `age`, which must give the page an age if it
+    /// has none.
     pub fn oldest_not(
         &mut self,
         device: &dyn DeviceView,

@@ -10,7 +10,7 @@ fn classes_and_lists_are_sorted_by_last_access() {
     for seed in crate::seeds(2) {
         let mut rng = Rng::new(seed);
         for (pages, steps) in [(3, 30_000), (40, 50_000), (9000, 60_000)] {
-            // The index grows because it was created for fewer pages. Class 0 has no lists.
+            // The index must grow, because it is created for a quarter of the pages. Class 0 has no lists by chip.
             let mut index = AgeIndex::<3>::new(pages / 4, 2, [false, true, true]);
             let mut naive: Vec<(PageId, usize, Shelf)> = Vec::new();
             let mut cached = vec![false; pages as usize];
@@ -81,7 +81,7 @@ fn check(index: &AgeIndex<3>, naive: &[(PageId, usize, Shelf)]) {
     }
 }
 
-/// Checks that `known` equals the heads of all lists after the changes reported by `take_changed` are applied to it.
+/// Applies the changes that `take_changed` reports to `known`. Checks that `known` then equals the heads of all lists.
 fn check_changes(index: &mut AgeIndex<3>, known: &mut [[u32; 3]; 3]) {
     for (class, known) in known.iter_mut().enumerate() {
         index.take_changed([class], |list, head| known[list] = head);

@@ -1,4 +1,4 @@
-//! Nodes sorted by their number of pages: one recency list for each size.
+//! Nodes (the cached pages of one block each) sorted by their number of pages, with one recency list for each size.
 //!
 //! ```text
 //! size 4:  B9 - B2            most recent ... least recent
@@ -6,9 +6,9 @@
 //! size 1:  B0 - B5            largest: B2
 //! ```
 //!
-//! A node that loses a page keeps its recency. In the list of its new size, it would therefore have to be inserted
-//! between other nodes. To avoid the search for its position, the node is kept in a heap until its next access, which
-//! makes it the most recent node of its size. Few nodes are in the heap.
+//! A node that loses a page keeps its recency, so its position in the list of its new size would have to be searched
+//! for. To avoid this search, the node is kept in a heap until its next access. The access makes it the most recent
+//! node of its size. Few nodes are in the heap.
 
 use super::{Heaps, NodeId, NONE};
 use crate::buffer::PageId;
@@ -48,8 +48,8 @@ pub struct BySize {
     filled: Vec<u64>,
     /// The entry of each node.
     entries: Vec<Entry>,
-    /// Nodes that have lost pages. The node with the most pages is first; among nodes with equally many pages, the
-    /// least recent one.
+    /// Heap of the nodes that have lost pages. The node with the most pages is first; among nodes with equally many
+    /// pages, the least recent one.
     shrunk: Heaps<(u32, u64)>,
     clock: u64,
 }

@@ -1,4 +1,4 @@
-//! Heaps of nodes, least key first, that record the position of each node.
+//! Heaps of nodes. The node with the least key is first. The position of each node in its heap is recorded.
 
 use std::ops::Range;
 
@@ -52,7 +52,7 @@ impl<K: Ord + Copy> Heaps<K> {
         Some(self.heaps[heap][place as usize].0)
     }
 
-    /// Inserts a node into a heap with a key, or changes its key if it is there already.
+    /// Inserts a node into a heap with the given key. If the node is already in the heap, changes its key.
     pub fn set(&mut self, heap: usize, node: NodeId, key: K) {
         reach(&mut self.places, node.0 as usize, (NONE, NONE));
         let mut place = self.places[node.0 as usize];
@@ -74,8 +74,7 @@ impl<K: Ord + Copy> Heaps<K> {
         }
     }
 
-    /// Puts an entry into the heap, starting at an unoccupied position, and moves it up or down to
-    /// restore the heap order.
+    /// Writes an entry at a free position of the heap, then moves it up or down until the heap order is restored.
     fn settle(&mut self, (heap, place): (u32, u32), entry: (K, NodeId)) {
         let entries = &mut self.heaps[heap as usize];
         let mut at = place as usize;
@@ -104,8 +103,8 @@ impl<K: Ord + Copy> Heaps<K> {
         put(entries, at, entry);
     }
 
-    /// Calls `below` for entries of a heap, starting with the least entry. If `below` returns true for an entry, the
-    /// walk continues with the children of the entry, whose keys are not less than its own.
+    /// Visits entries of a heap, starting with the least one, and calls `below` for each. If `below` returns true for
+    /// an entry, its children are visited too. Their keys are at least as large as the key of the entry.
     #[inline]
     pub fn walk(&self, heap: usize, mut below: impl FnMut(K, NodeId) -> bool) {
         walk_from(&self.heaps[heap], 0..1, &mut below);

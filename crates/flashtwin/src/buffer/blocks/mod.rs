@@ -6,8 +6,9 @@
 //!                           +-> page <-> page <-> page      (offset of each in its block)
 //! ```
 //!
-//! A node exists as long as the policy needs it, usually while a page of its block is cached. Nodes have small numbers,
-//! which are reused. A node number has the same type as a page number, so that a [`super::List`] can order nodes.
+//! A node holds the cached pages of one block and the policy's data for the block. The node usually exists while a page
+//! of its block is cached; a policy may keep it longer. Nodes have small numbers, which are reused. A node number has
+//! the same type as a page number, so that a [`super::List`] can order nodes.
 
 mod by_size;
 mod heaps;
@@ -82,7 +83,7 @@ parameters! {
 }
 
 const NONE: u32 = u32::MAX;
-/// Value of `next` of a node that is in no hash chain.
+/// Value of `next` in a node that is in no hash chain.
 const APART: u32 = u32::MAX - 1;
 
 /// A node of the table.
@@ -108,7 +109,7 @@ struct Member {
     previous: u32,
 }
 
-/// The table of blocks; `T` is the policy's data for a block.
+/// The table of blocks. `T` is the data that the policy keeps for each block.
 #[derive(Clone, Debug)]
 pub struct BlockTable<T> {
     setup: Setup,
@@ -120,7 +121,7 @@ pub struct BlockTable<T> {
     nodes: Vec<Node<T>>,
     free: u32,
     len: u32,
-    /// For each cached page, its place in a block.
+    /// Entry of each cached page: its node, and its neighbours in the node.
     members: Vec<Member>,
 }
 
@@ -135,8 +136,8 @@ impl<T: Default> BlockTable<T> {
         BlockTable::with(setup, blocks, in_gc)
     }
 
-    /// Creates an empty table in which a block consists of the pages inserted by one request, independently of the
-    /// parameters.
+    /// Creates an empty table in which a block consists of the pages that one request inserted. The parameters of the
+    /// policy do not change this.
     pub fn of_requests(setup: &Setup) -> BlockTable<T> {
         BlockTable::with(setup, Blocks::Element, BlockInGc::Any)
     }
@@ -155,8 +156,8 @@ impl<T: Default> BlockTable<T> {
         }
     }
 
-    /// Whether `blocks` blocks and `others` pages outside blocks exceed the buffer, if each block is charged for all
-    /// its pages. Returns false as long as the table has no block, so the first block is always admitted.
+    /// Whether `blocks` whole blocks and `others` more pages exceed the capacity of the buffer. Each block counts with
+    /// all its pages, cached or not. Returns false if the table has no block, so the first block is always admitted.
     fn exceed(&self, blocks: u32, others: u32) -> bool {
         let pages = u64::from(blocks) * u64::from(self.setup.pages_per_block) + u64::from(others);
         self.len > 0 && pages > u64::from(self.setup.capacity)
@@ -167,14 +168,14 @@ impl<T: Default> BlockTable<T> {
         self.blocking.block_of(lpn).0
     }
 
-    /// Whether the page's block is not in the table, and the buffer has no room for another block. Each block is
-    /// charged for all its pages.
+    /// Whether the page would need a new block for which the buffer has no room. Each block counts with all its pages,
+    /// cached or not.
     pub fn lack_room_for(&self, lpn: Lpn) -> bool {
         self.exceed(self.len + 1, 0) && self.find_for(lpn).is_none()
     }
 
-    /// Whether the buffer lacks room for `others` pages that are not in blocks. Each block of the table is charged for
-    /// all its pages.
+    /// Whether the buffer lacks room for `others` pages outside blocks. Each block of the table counts with all its
+    /// pages, cached or not.
     pub fn lack_room_beside(&self, others: u32) -> bool {
         self.exceed(self.len, others)
     }
@@ -184,13 +185,13 @@ impl<T: Default> BlockTable<T> {
         self.len
     }
 
-    /// Returns the device and buffer that the policy was made for.
+    /// Returns the properties of the device and buffer for which the policy was created.
     pub fn setup(&self) -> &Setup {
         &self.setup
     }
 
     /// Returns the logical page at an offset of a block. The page may be beyond the capacity of the device. Returns
-    /// `None` if its number does not fit in 32 bits.
+    /// `None` if the page number does not fit in 32 bits.
     pub fn page_of_block(&self, block: u32, offset: u32) -> Option<Lpn> {
         self.blocking.page_of_block(block, offset)
     }
@@ -215,7 +216,7 @@ impl<T: Default> BlockTable<T> {
         None
     }
 
-    /// Adds the node of a block that has none yet.
+    /// Adds a node for a block that has no node yet.
     pub fn add(&mut self, number: u32) -> NodeId {
         if self.len as usize == self.heads.len() {
             self.grow();
@@ -226,8 +227,8 @@ impl<T: Default> BlockTable<T> {
         node
     }
 
-    /// Adds a node that is in no hash chain, so that [`Self::find`] does not find it. Either all nodes of a table are
-    /// added by this function, or none.
+    /// Adds a node that is in no hash chain, so [`Self::find`] does not find it. A table must use this function for all
+    /// of its nodes, or for none.
     pub fn add_apart(&mut self, number: u32) -> NodeId {
         self.place(number, APART)
     }
@@ -257,7 +258,7 @@ impl<T: Default> BlockTable<T> {
         PageId(id)
     }
 
-    /// Doubles the number of hash chains. Called when there are as many nodes as hash chains.
+    /// Doubles the number of hash chains. Must be called when there are as many nodes as hash chains.
     #[cold]
     fn grow(&mut self) {
         let mut at_hand: Vec<u32> = Vec::with_capacity(self.len as usize);
@@ -312,7 +313,7 @@ impl<T: Default> BlockTable<T> {
         self.nodes[node.0 as usize].pages
     }
 
-    /// Puts a page that is in no node into one.
+    /// Adds a page to a node. The page must be in no node.
     #[inline]
     pub fn add_page(&mut self, node: NodeId, page: PageId, offset: u32) {
         let nowhere = Member {
@@ -336,7 +337,7 @@ impl<T: Default> BlockTable<T> {
         of.pages += 1;
     }
 
-    /// Removes a page from its node, which remains; returns the node.
+    /// Removes a page from its node. The node remains, even without pages. Returns the node.
     pub fn remove_page(&mut self, page: PageId) -> NodeId {
         let member = self.members[page.0 as usize];
         match member.previous {
@@ -370,8 +371,8 @@ impl<T: Default> BlockTable<T> {
         prefetch(&self.heads, self.chain(number));
     }
 
-    /// Prefetches the first node of a hash chain, which is most likely the node of the block. The
-    /// head of the chain must be in the processor cache already.
+    /// Prefetches the first node of the hash chain of a page's block. This node is most likely the node of the block.
+    /// The head of the chain must already be in the processor cache.
     #[inline]
     pub fn prefetch_first_of_chain(&self, lpn: Lpn) {
         let number = self.blocking.block_of(lpn).0;
@@ -391,7 +392,7 @@ impl<T: Default> BlockTable<T> {
         self.members[page.0 as usize].offset
     }
 
-    /// Returns the pages of a node, beginning with the one inserted last.
+    /// Returns the pages of a node. The page that was inserted last is first.
     pub fn pages_of(&self, node: NodeId) -> impl Iterator<Item = PageId> + '_ {
         let id = |page: u32| (page != NONE).then_some(PageId(page));
         std::iter::successors(id(self.nodes[node.0 as usize].first_page), move |page| {
@@ -399,7 +400,7 @@ impl<T: Default> BlockTable<T> {
         })
     }
 
-    /// Moves all pages of a node to the victims, in ascending order. The node remains, without pages.
+    /// Adds all pages of a node to the victims, in the order of their offsets. The node remains, without pages.
     pub fn evict_pages(&mut self, node: NodeId, out: &mut Eviction) {
         let mut at = self.nodes[node.0 as usize].first_page;
         while at != NONE {
@@ -414,7 +415,7 @@ impl<T: Default> BlockTable<T> {
             .sort_unstable_by_key(|page| members[page.0 as usize].offset);
     }
 
-    /// Removes a block with all its pages, and adds these to the victims.
+    /// Removes a block and all its pages from the table. Adds the pages to the victims.
     pub fn evict(&mut self, node: NodeId, out: &mut Eviction) {
         out.block = Some(self.number(node));
         self.evict_pages(node, out);
@@ -448,8 +449,8 @@ impl<T: Default> BlockTable<T> {
             .then(|| ChipId((self.number(node) % chips) as u16))
     }
 
-    /// Whether a victim search skips a block: a page of the block is in flight, or GCaR regards the block as being on
-    /// a chip in GC (D-13). In the second case `skipped` is set.
+    /// Whether a victim search passes over a block. It does if a page of the block is in flight, or if GCaR regards the
+    /// block as being on a chip in GC (D-13). Sets `skipped` in the second case.
     #[inline]
     pub fn passed_over(
         &self,
@@ -473,11 +474,12 @@ impl<T: Default> BlockTable<T> {
     /// Whether a page of the block is in flight.
     #[inline]
     pub fn in_flight(&self, device: &dyn DeviceView, node: NodeId) -> bool {
-        // Pages in flight are most likely among the pages inserted last, which the iterator returns first.
+        // The pages inserted last are the most likely ones to be in flight. The iterator returns them first.
         device.pages_in_flight() > 0 && self.pages_of(node).any(|page| device.in_flight(page))
     }
 
-    /// Whether GCaR skips a block because of the chips of its pages, according to `block_in_gc`. Examines each page.
+    /// Whether GCaR skips a block because of the chips of its pages. The parameter `block_in_gc` sets the rule.
+    /// Examines the chip of each page.
     pub fn skipped_by_pages(&self, device: &dyn DeviceView, skip: Skip, node: NodeId) -> bool {
         if skip == Skip::Nothing {
             return false;
@@ -491,7 +493,7 @@ impl<T: Default> BlockTable<T> {
         }
     }
 
-    /// Formats the pages of a node in the notation of the specification, such as `{8,9}`.
+    /// Formats the pages of a node in ascending order, such as `{8,9}`.
     pub fn pages_text(&self, device: &dyn DeviceView, node: NodeId) -> String {
         let mut pages: Vec<u32> = self.pages_of(node).map(|page| device.lpn(page).0).collect();
         pages.sort_unstable();
@@ -504,7 +506,8 @@ impl<T: Default> BlockTable<T> {
         format!("B{}{}", self.number(node), self.pages_text(device, node))
     }
 
-    /// Formats blocks, separated by spaces, the most recent first; `oldest_first` starts at the least recent.
+    /// Formats blocks, separated by spaces. The text starts with the most recent block, although `oldest_first` starts
+    /// with the least recent one.
     pub fn texts(
         &self,
         device: &dyn DeviceView,

@@ -1,18 +1,19 @@
 //! AD-LRU: evicts clean pages before dirty ones, and pages referenced once before pages referenced again (Jin et al.
 //! 2012).
 //!
-//! The list Lc holds pages referenced once, the list Lh pages referenced again. FC is the least recent clean page of
-//! a list.
+//! Each page is in one of two recency lists: Lc has the pages referenced once, and Lh has the pages referenced again.
+//! FC is the least recent clean page of a list.
 //!
 //! - A new page enters Lc.
 //! - A page that is hit moves to the most recent end of Lh, and its cold flag is cleared.
-//! - The victim is taken from Lc if Lc holds more than min_lc pages or Lh is empty, otherwise from Lh.
+//! - The victim is taken from Lc if Lc has more than min_lc pages or Lh is empty, otherwise from Lh.
 //! - If that list has a clean page, the victim is FC.
-//! - If all its pages are dirty, the search starts at the least recent page. A page whose cold flag is set is the
-//!   victim. Any other page gets the flag and moves to the most recent end of its list.
+//! - If all its pages are dirty, the search starts at the least recent page. The first page whose cold flag is set is
+//!   the victim. The search sets the flag of each page before it, and moves that page to the most recent end of the
+//!   list.
 //!
-//! If GCaR filters the policy, the search for a clean page starts at FC and skips pages whose chip is in GC. It
-//! proceeds towards the most recent end.
+//! If GCaR filters the policy, the search for a clean page starts at FC and proceeds towards the most recent end. The
+//! search skips pages whose chip is in GC.
 
 use crate::buffer::age_index::{Ages, Passed};
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make};
@@ -74,7 +75,8 @@ const LC: usize = 0;
 /// Index of Lh, the list of pages referenced again.
 const LH: usize = 1;
 
-/// Pages of one list, Lc or Lh, that GCaR's searches have passed over, and the clean pages among them.
+/// Pages that GCaR's searches have skipped in one list, Lc or Lh. `passed` is for searches of all pages of the list,
+/// `passed_clean` for searches of its clean pages.
 #[derive(Clone, Debug)]
 struct Past {
     /// Ages of all pages of the list.
@@ -123,7 +125,7 @@ impl Page {
 pub struct AdLru {
     min_lc: usize,
     all: Lists<2>,
-    /// The clean pages of each list, in the order of that list.
+    /// For each list, its clean pages in the same order.
     clean: Lists<2>,
     past: [Past; 2],
     pages: Vec<Page>,
@@ -182,8 +184,8 @@ impl AdLru {
         state
     }
 
-    /// Returns FC, or the first clean page after it that `skip` does not exclude. Adds to `out` the number of entries
-    /// from FC to the returned page.
+    /// Returns the least recent clean page that `skip` does not exclude. Adds to `out` the number of entries of the
+    /// whole list from FC to that page.
     fn clean_victim(
         &mut self,
         list: usize,
@@ -240,7 +242,7 @@ impl AdLru {
         }
         let mut looked = out.inspected;
         loop {
-            // Inspected entries: the pages that the search moved, the pages that it skipped, and the page that it
+            // Each page that the search moved counts as one inspected entry, as do the skipped pages and the page
             // found.
             out.inspected = looked;
             let page = self.oldest_not(list, device, skip, out)?;
@@ -293,7 +295,7 @@ impl Policy for AdLru {
         if !std::mem::take(&mut state.dirty) {
             return;
         }
-        // Insert the page into the clean list directly above the next older clean page of `all`.
+        // Insert the page into the list of clean pages: in `all`, the nearest older clean page precedes it.
         let links = self.all.links();
         let older = std::iter::successors(links.older(page), |&p| links.older(p))
             .find(|&p| !self.pages[p.0 as usize].dirty);

@@ -1,14 +1,15 @@
-//! ARC: hits in the ghost lists balance recency against frequency (Megiddo and Modha, FAST 2003, Fig. 4).
+//! ARC: hits in two lists of evicted pages set the balance between recency and frequency (Megiddo and Modha, FAST 2003,
+//! Fig. 4).
 //!
-//! T1 holds pages referenced once recently, T2 pages referenced more often. B1 and B2 remember the pages that were
-//! evicted from T1 and T2. The target size of T1 is p; the size of the buffer is c. T1 and B1 together, called L1, have
-//! at most c pages. All four lists together have at most 2c pages. A hit in T1 or T2 moves the page to the most recent
-//! end of T2. The effect of a miss depends on the list that remembers the page:
+//! T1 has the pages referenced once recently, and T2 the pages referenced more often. The lists B1 and B2 remember the
+//! pages that were evicted from T1 and T2. The target size of T1 is p; the size of the buffer is c. T1 and B1 together,
+//! called L1, have at most c pages. All four lists together have at most 2c pages. A hit in T1 or T2 moves the page to
+//! the most recent end of T2. The effect of a miss depends on the list that remembers the page:
 //!
 //! - B1: p grows by max(1, |B2|/|B1|), and the page enters T2.
 //! - B2: p shrinks by max(1, |B1|/|B2|), and the page enters T2.
-//! - None: the page enters T1. If L1 is full, B1 forgets its oldest page. If L1 is not full, but all four lists
-//!   together are, B2 forgets its oldest page.
+//! - None: the page enters T1. If L1 is full, B1 forgets its oldest page. If L1 is not full but all four lists together
+//!   are, B2 forgets its oldest page.
 //!
 //! The victim is the least recent page of T1 if |T1| > p, or if |T1| = p and B2 remembered the incoming page.
 //! Otherwise it is the least recent page of T2. A victim of T1 is remembered in B1, a victim of T2 in B2. There is

@@ -1,26 +1,29 @@
-//! BPAC-R: ranks hot pages individually, and the others by block (after Wu, Eckart, He, MSST 2010).
+//! BPAC-R: ranks the most recently written pages individually, and all other pages by block (after Wu, Eckart, He, MSST
+//! 2010).
 //!
 //! This policy is a reconstruction. Two facts are published (CBM section II.D): BPAC has two lists, and a criterion
-//! decides which pages are in which list. The formulas are ours. Pages enter a page list P, most recent first, and
-//! return to its head when they are written again. If P has more than L_P pages, its least recent page moves to the
-//! cluster of its block. The cluster then becomes the most recent one in the list K.
+//! decides which pages are in which list. The formulas are ours. A written page enters a page list P at its most recent
+//! end, and returns to this end when it is written again. If P has more than L_P pages, its least recent page moves to
+//! the cluster of its block. A cluster is the set of pages of a block that are not in P. The cluster that received the
+//! page becomes the most recent one in the list K.
 //!
 //! A cluster is *grown* if it has received no page for more than A page writes. The victim is the grown cluster with
-//! the most pages, and of equals the least recent one. Without grown clusters, the victim is the least recent
-//! cluster. Without any cluster, it is the least recent page.
+//! the most pages. If several have equally many, it is the least recent of them. Without grown clusters, the victim is
+//! the least recent cluster. Without any cluster, it is the least recent page.
 //!
 //! ```text
 //! P   12 - 1            most recent first, at most L_P pages
 //! K   B2 - B1 - | - B0  clusters older than A are grown: they are ranked by size
 //! ```
 //!
-//! L_P and A adapt after every C page writes, where C is the capacity of the buffer in pages. They adapt to two
-//! distributions of distances. A distance is a number of page writes, and counts as C if it exceeds C.
+//! L_P and A adapt after every C page writes, where C is the capacity of the buffer in pages. Each adapts to a
+//! distribution of recorded distances. A distance is a number of page writes between two events. Distances above C are
+//! recorded as C.
 //!
 //! - When a page is rewritten, the distance since its previous write is recorded. L_P becomes the least distance that
-//!   covers 90 % of these, limited to 0.1 C to 0.9 C.
-//! - When a page moves to a cluster that has pages, the distance since a page last moved to this cluster is recorded. A
-//!   becomes the least distance that covers 90 % of these.
+//!   is not exceeded by 90 % of these distances, limited to 0.1 C to 0.9 C.
+//! - When a page moves to a cluster that already has pages, the distance since the previous move to this cluster is
+//!   recorded. A becomes the least distance that is not exceeded by 90 % of these distances.
 //!
 //! After each adaptation, the recorded counts of both distributions are halved.
 //!
@@ -41,12 +44,12 @@ use crate::units::Lpn;
 parameters! {
     /// Parameters of BPAC.
     struct Parameters {
-        /// Whether `page_list` and `age` adapt to the distances between references.
+        /// Whether `l_p` and `age` adapt to the distances between references.
         adapt: bool = Kind::Bool, "true", "reconstruction";
         /// Length of the page list at the start.
         l_p: Pages = Kind::Window, "0.5", "reconstruction";
-        /// Number of page writes since its last new page after which a cluster counts as grown; initial value if it
-        /// adapts.
+        /// Number of page writes without a new page after which a cluster counts as grown. With `adapt`, this is the
+        /// initial value.
         age: Pages = Kind::Beyond, "0.25", "reconstruction";
     }
 }
@@ -120,8 +123,8 @@ impl Distances {
         self.counts[distance.min(longest as u64) as usize] += 1;
     }
 
-    /// Returns the least distance that covers 90 % of the recorded distances; `None` if none is recorded. Then halves
-    /// all counts.
+    /// Returns the least distance that 90 % of the recorded distances do not exceed; `None` if none is recorded. Then
+    /// halves all counts.
     fn cover(&mut self) -> Option<u32> {
         let all: u64 = self.counts.iter().map(|&n| u64::from(n)).sum();
         let mut seen = 0;
@@ -138,7 +141,7 @@ impl Distances {
 
 #[derive(Clone, Debug, Default)]
 struct Cluster {
-    /// Time, in page writes, at which a page was last added to the cluster.
+    /// Time at which a page was last added to the cluster. The unit of time is one page write.
     at: u64,
     /// Whether the block counts as grown.
     grown: bool,
@@ -157,7 +160,7 @@ pub struct Bpac {
     grown_clusters: u64,
     /// The most recent of the grown clusters.
     boundary: Option<NodeId>,
-    /// For each page, the time of its last write, in page writes, and its logical page.
+    /// For each page, the time of its last write (counted in page writes), and its logical page.
     written: Vec<(u64, Lpn)>,
     /// Page writes so far.
     now: u64,
@@ -222,7 +225,7 @@ impl Bpac {
         self.k.remove(node);
     }
 
-    /// Removes a page from P or from its cluster; removes an empty cluster from K.
+    /// Removes a page from P or from its cluster. If the cluster is then empty, removes it from K.
     fn unplace(&mut self, page: PageId) {
         if self.clusters.node_of(page).is_none() {
             return self.p.remove(page);
@@ -237,7 +240,7 @@ impl Bpac {
         }
     }
 
-    /// Makes a page the most recent one of P. If P then has more than L_P pages, its least recent pages move to
+    /// Makes a page the most recent one of P. If P then has more than L_P pages, moves its least recent pages to
     /// clusters.
     fn push(&mut self, page: PageId) {
         self.p.push_newest(page);
@@ -264,7 +267,7 @@ impl Bpac {
         }
     }
 
-    /// Prefetches the data accessed when the next pages move to clusters.
+    /// Prefetches the data that the next moves of pages to clusters will read.
     #[inline]
     fn look_ahead(&self) {
         let [first, second, third] = self.p.oldest_three();
@@ -395,7 +398,8 @@ impl Policy for Bpac {
         skip: Skip,
         out: &mut Eviction,
     ) -> bool {
-        // The age is computed for the write that needs room, which `self.now` does not yet include.
+        // The ages of clusters are computed for the time of the incoming write. `self.now` does not yet count this
+        // write.
         self.find_grown(self.now + 1);
         match self.choose(device, skip, out) {
             Some(Victim::Cluster(node)) => {

@@ -1,8 +1,8 @@
-//! BPLRU: recency of blocks, whole blocks as victims (Kim, Ahn, FAST 2008).
+//! BPLRU: LRU over blocks. A victim is a whole block (Kim, Ahn, FAST 2008).
 //!
-//! A hit or an insertion moves the block to the most recent end of the list. The victim is the least recent block, with
-//! all its pages. The block that is being accessed is a victim only if there is no other block. Two parameters change
-//! these rules:
+//! A hit or an insertion moves the page's block to the most recent end of the list. The victim is the least recent
+//! block, with all its pages. The block that is being accessed is a victim only if there is no other block. Two
+//! parameters change these rules:
 //!
 //! - Compensation: a block that was written completely and in order moves to the least recent end.
 //! - Padding: the missing pages of a victim are read from flash, and the block is written as a whole. A block without
@@ -13,7 +13,7 @@
 //!                 list            complete blocks, the last one first
 //! ```
 //!
-//! With `cache_reads`, a read moves its block as a write does. Without it, reads neither move blocks nor enter the
+//! With `cache_reads`, a read moves its block just as a write does. Without it, reads neither move blocks nor enter the
 //! buffer.
 
 use crate::buffer::age_index::AgeIndex;
@@ -81,7 +81,7 @@ most recent [ B2{8,9}  B0{0,1}  B1{5} ] least recent -> victim
 
 #[derive(Clone, Debug, Default)]
 struct Block {
-    /// Number of consecutive writes, starting at offset 0 of the block.
+    /// Number of pages that were written in ascending order so far, starting at offset 0 of the block.
     run: u32,
     /// Whether the block has been written completely and in order.
     done: bool,
@@ -97,7 +97,7 @@ pub struct Bplru {
     list: List,
     /// Blocks written completely and in order. The block completed last is at the least recent end.
     done: List,
-    /// The blocks of `list`, divided by chip. Exists only if GCaR filters the policy and each block is on one chip.
+    /// The blocks of `list`, divided by chip. `None` unless GCaR filters the policy and each block is on one chip.
     by_chip: Option<AgeIndex<1>>,
 }
 
@@ -134,8 +134,8 @@ impl Bplru {
         }
     }
 
-    /// Inserts a block that is in no list. Its position depends on the access: a write that completes the block in
-    /// order puts it into `done`, any other access puts it at the most recent end.
+    /// Inserts a block that is in no list. If the access is a write that completes the block in order, the block
+    /// becomes the first victim in `done`. Otherwise, it becomes the most recent block of `list`.
     #[inline]
     fn place(&mut self, node: NodeId, offset: u32, write: bool) {
         let whole = (self.parameters.compensation).then_some(self.blocks.setup().pages_per_block);
@@ -152,7 +152,7 @@ impl Bplru {
         }
     }
 
-    /// Returns the least recent block that is neither `current` nor skipped.
+    /// Returns the least recent block that is not `current` and that the search does not skip.
     fn choose(
         &self,
         device: &dyn DeviceView,
@@ -180,7 +180,7 @@ impl Bplru {
         None
     }
 
-    /// Searches the list of each chip for the least recent block that is not `current`, not in flight, and not
+    /// Compares the lists of all chips. Returns the least recent block that is not `current`, not in flight, and not
     /// excluded by `skip`.
     #[cold]
     fn search(
@@ -198,8 +198,8 @@ impl Bplru {
         found
     }
 
-    /// Adds the missing pages of `block` as padding: those that are not among the victims and must be read from
-    /// flash.
+    /// Adds the missing pages of `block` as padding: the pages of the block that are not among the victims. They are
+    /// read from flash.
     fn pad(&self, block: u32, out: &mut Eviction) {
         let setup = self.blocks.setup();
         let mut cached = out

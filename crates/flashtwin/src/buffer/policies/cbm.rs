@@ -1,16 +1,16 @@
-//! CBM: buffers random writes by page and sequential ones by block, and considers the read cache (Wei, Chen, Yang,
-//! MSST 2014, section III).
+//! CBM: buffers random writes by page and sequential writes by block. It also uses the contents of the read cache (Wei,
+//! Chen, Yang, MSST 2014, section III).
 //!
 //! The write buffer has a page region PR and a block region BR. PR is a list of pages by recency. BR is a list of
-//! blocks by popularity, which is the number of write requests that accessed the block. A written page enters PR, or
-//! BR if its block is there. Once PR holds THR pages of a block, all pages of the block move to BR.
+//! blocks by popularity: the number of write requests that accessed the block. A written page enters BR if its block is
+//! there, otherwise PR. Once PR has THR pages of a block, all pages of the block move to BR.
 //!
-//! The victim is the least popular block of BR; of equals, the one with the most pages, then the one written least
-//! recently. If BR is empty, the least recent page of PR is evicted with all pages of its block. The block that is
-//! being written is a victim only if there is no other block.
+//! The victim is the least popular block of BR. Among equally popular blocks, it is the one with the most pages, then
+//! the one written least recently. If BR is empty, the least recent page of PR is evicted with all pages of its block.
+//! The block that is being written is a victim only if there is no other block.
 //!
-//! Merge-on-flush: the read cache may hold clean pages of the victim block. They are written together with the victim
-//! if the victim has more dirty pages than there are such clean pages.
+//! Merge-on-flush: the read cache may contain clean pages of the victim block. If the victim has more dirty pages than
+//! there are such clean pages, these pages are written together with the victim.
 //!
 //! ```text
 //! PR  20 - 16 - 8 - 0            most recent ... least recent
@@ -18,13 +18,13 @@
 //! RC  6                          read cache, LRU, managed by the buffer
 //! ```
 //!
-//! THR changes as follows (D-20). It starts at 2. It doubles each time BR has grown and takes more than theta of the
-//! write buffer, to at most N, the number of pages of a block. It halves each time an eviction finds BR empty, to at
-//! least `threshold_floor`. After a halving, PR may have blocks with THR or more pages. Such a block moves to BR when
-//! its next page arrives, or immediately with `migrate = "scan"` (D-222).
+//! THR changes as follows (D-20). It starts at 2. Each time BR grows and then occupies more than theta of the write
+//! buffer, THR doubles, but it never exceeds N, the number of pages of a block. It halves each time an eviction finds
+//! BR empty, but never falls below `threshold_floor`. After a halving, PR may have blocks with THR or more pages. Such
+//! a block moves to BR when its next page arrives, or immediately with `migrate = "scan"` (D-222).
 //!
-//! With a share for BR, victims are taken from PR until BR takes more than this share (D-206). Reads change nothing,
-//! and reads that miss bypass the write buffer.
+//! If BR has a share of the write buffer (`block_share`), victims are taken from PR until BR occupies more than this
+//! share (D-206). Reads change nothing, and reads that miss bypass the write buffer.
 
 use crate::buffer::blocks::{BlockParameters, BlockTable, FilteredParameters, Heaps, NodeId};
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make};
@@ -35,9 +35,9 @@ use crate::component::{source, Provenance};
 use crate::units::Lpn;
 
 words! {
-    /// Time at which the blocks of PR are compared with a threshold that has been lowered.
+    /// Time at which blocks of PR move to BR after the threshold was lowered.
     enum Migrate {
-        /// Each block is compared when its next page is inserted.
+        /// A block with enough pages moves when its next page is inserted.
         Write = "write",
         /// All blocks are compared at once.
         Scan = "scan",
@@ -55,14 +55,14 @@ parameters! {
         threshold: u32 = Kind::Count(0, 65_535), "0", "printed: CBM section III";
         /// Least dynamic threshold.
         threshold_floor: u32 = Kind::Count(1, 65_535), "1", "printed: 1; D-20";
-        /// After the threshold has fallen: whether each block of the page region that now has enough pages moves with
-        /// its next page (`write`), or all such blocks move at once (`scan`).
+        /// Time at which blocks of the page region move after the threshold has fallen: each with its next page
+        /// (`write`), or all at once (`scan`).
         migrate: Migrate = Kind::Choice(Migrate::WORDS), "\"write\"", "D-222: our decision";
-        /// Share of the write buffer that the block region may occupy before its blocks are chosen as victims; 0: no
-        /// limit, as printed.
+        /// Share of the write buffer that the block region must exceed before its blocks become victims; 0: blocks are
+        /// always victims before pages, as printed.
         block_share: f64 = Kind::Share, "0", "ours: D-206; 0 is as printed";
-        /// Write the clean pages of the read cache that belong to a victim block together with that block, if it has
-        /// more dirty pages.
+        /// Write the clean pages of the read cache that belong to a victim block together with that block, if the block
+        /// has more dirty pages.
         merge: bool = Kind::Bool, "true", "printed: CBM section III";
     }
 }
@@ -125,35 +125,36 @@ read  -> read cache [ 6 ] -------------------------------------- of the block",
 #[derive(Clone, Debug, Default)]
 struct Block {
     popularity: u32,
-    /// The last write request that was counted for the block.
+    /// Number of the last write request that was counted for the block.
     request: u64,
-    /// Time of the last write to the block, in page writes.
+    /// Time of the last write to the block. The unit of time is one page write.
     written: u64,
     /// Number of the block's clean pages in the read cache.
     clean: u32,
 }
 
-/// Rank of a block in the block region: popularity, complement of the number of pages, time of the last write. The
-/// victim has the least rank.
+/// Rank of a block in BR: its popularity, then the complement of its number of pages, then the time of its last write.
+/// The victim is the block with the least rank.
 type Rank = (u32, u32, u64);
 
 /// Cooperative buffer management.
 #[derive(Clone, Debug)]
 pub struct Cbm {
     parameters: Parameters,
-    /// Every block with a page in the write buffer or in the read cache.
+    /// Every block that has a page in the write buffer or in the read cache.
     blocks: BlockTable<Block>,
-    /// The pages of PR, and pages of BR that were in PR before. A page of BR is removed when a search encounters it, or
-    /// when it is evicted. Removing all pages of a block when the block moves to BR would access scattered memory.
+    /// The pages of PR. The list may still contain pages that have moved to BR with their block, because removing all
+    /// of them at once would access scattered memory. Such a page is removed when a search encounters it, or when it is
+    /// evicted.
     pr: List,
     br: Heaps<Rank>,
     br_pages: u32,
-    /// For each node, the offsets of its pages in the read cache, as bits.
+    /// For each node, one bit per page of its block: whether the page is in the read cache.
     clean: Vec<u64>,
     threshold: u32,
     writes: u64,
-    /// The block of the page that is about to be inserted. Its node is kept until the insertion even if it has no
-    /// pages, because the paper looks up the block when the access arrives (D-163).
+    /// The block of the page that will be inserted next. Its node exists until the insertion even if it has no pages,
+    /// because the paper looks up the block when the access arrives (D-163).
     arriving: Option<NodeId>,
 }
 
@@ -184,7 +185,7 @@ impl Cbm {
         }
     }
 
-    /// Counts a write to a block. The popularity of a block counts each request once.
+    /// Records a write to a block. Each request raises the popularity of the block only once.
     fn count(&mut self, node: NodeId, access: &Access) {
         self.writes += 1;
         let block = &mut self.blocks[node];
@@ -200,8 +201,8 @@ impl Cbm {
         (block.popularity, !self.blocks.pages(node), block.written)
     }
 
-    /// Updates the stored rank of a block in BR if the rank has fallen. If the rank has risen, the next search updates
-    /// it.
+    /// Updates the stored rank of a block in BR if the rank has fallen. A rank that has risen is updated by the next
+    /// search.
     fn rank(&mut self, node: NodeId) {
         let rank = self.rank_of(node);
         if self.br.key_of(node).is_none_or(|key| rank < key) {
@@ -209,8 +210,8 @@ impl Cbm {
         }
     }
 
-    /// Returns the block with the least rank among the blocks of BR for which `passed_over` returns false. Also returns
-    /// the number of blocks of lesser rank, all of which were passed over.
+    /// Returns the block of BR with the least rank, among those for which `passed_over` returns false. Also returns the
+    /// number of blocks with lesser ranks. All of these were passed over.
     fn first_of_br(
         &mut self,
         passed_over: &mut dyn FnMut(&Self, NodeId) -> bool,
@@ -241,8 +242,8 @@ impl Cbm {
         }
     }
 
-    /// Moves all blocks that have at least THR pages in PR to BR, in the order of their least recent pages. Each move
-    /// makes BR grow, so THR may double before the next block is examined.
+    /// Moves each block that has at least THR pages in PR to BR. The block with the least recent page moves first. Each
+    /// move makes BR grow, so THR may double before the next block is examined.
     fn migrate_all(&mut self) {
         let mut next = self.pr.oldest();
         while let Some(page) = next {
@@ -268,8 +269,8 @@ impl Cbm {
         &mut self.clean[start..start + words]
     }
 
-    /// Removes a node if its block has no page in the write buffer or read cache, and no page of it is about to be
-    /// inserted.
+    /// Removes a node that is no longer needed: its block has no page in the write buffer or read cache, and is not the
+    /// block of the page that will be inserted next.
     fn drop_if_empty(&mut self, node: NodeId) {
         let empty = self.blocks.pages(node) == 0 && self.blocks[node].clean == 0;
         if empty && self.arriving != Some(node) {
@@ -277,7 +278,8 @@ impl Cbm {
         }
     }
 
-    /// Sets the node that receives the next page. Removes the previously set node if its block has no pages.
+    /// Sets the node of the page that will be inserted next. Removes the node that was set before if its block has no
+    /// pages.
     fn arrive(&mut self, node: Option<NodeId>) {
         let before = std::mem::replace(&mut self.arriving, node);
         if let Some(before) = before {
@@ -285,7 +287,7 @@ impl Cbm {
         }
     }
 
-    /// Returns the node whose pages are evicted. The node is neither `current` nor skipped by the search.
+    /// Returns the node of the block to evict. It is neither `current` nor a node that the search skips.
     fn choose(
         &mut self,
         device: &dyn DeviceView,
@@ -315,8 +317,8 @@ impl Cbm {
         }
     }
 
-    /// Returns the block of the least recent page of PR for which `passed_over` returns false. The search removes the
-    /// pages of BR that it encounters in the list of PR.
+    /// Returns the node of the least recent page of PR, among the nodes for which `passed_over` returns false. The
+    /// search also deletes the pages from the list of PR that have moved to BR.
     fn first_of_pr(
         &mut self,
         inspected: &mut u64,
@@ -340,7 +342,7 @@ impl Cbm {
         None
     }
 
-    /// Removes a page of the write buffer from the list of PR, if it is in the list.
+    /// Removes a page of the write buffer from the list of PR, if the list contains it.
     #[inline]
     fn unlist(&mut self, page: PageId) {
         if self.pr.holds(page) {
@@ -361,8 +363,8 @@ impl Cbm {
         }
     }
 
-    /// Adds the clean pages in the read cache that belong to the block of `node` to the pages that are written. The
-    /// block is being evicted.
+    /// Selects the pages to write together with the block of `node`, which is being evicted: the clean pages of the
+    /// block in the read cache.
     fn merge(&mut self, node: NodeId, out: &mut Eviction) {
         let block = self.blocks.number(node);
         let n = self.blocks.setup().pages_per_block;

@@ -1,16 +1,17 @@
-//! CCF-LRU: cold clean pages are evicted first (Li et al. 2009).
+//! CCF-LRU: evicts cold clean pages first (Li et al. 2009).
 //!
-//! There are two recency lists: CCL holds the cold clean pages, ML all other pages. A page is cold if it was
-//! referenced once. A page that is read on a miss enters CCL, a page that is written on a miss enters ML. In both
-//! cases the page is cold. A hit moves the page to the most recent end of ML, and the page is no longer cold.
+//! There are two recency lists: CCL has the cold clean pages, and ML has all other pages. A page is cold when it enters
+//! the buffer. It enters CCL if it is read, and ML if it is written. A hit moves the page to the most recent end of ML,
+//! and the page is no longer cold.
 //!
 //! The victim is the least recent page of CCL. If CCL is empty, the search starts at the least recent page of ML:
 //!
 //! - A cold page is the victim.
-//! - A dirty page becomes cold and moves to the most recent end of ML.
-//! - A clean page becomes cold and moves to the most recent end of CCL.
+//! - A dirty page that is not cold becomes cold and moves to the most recent end of ML.
+//! - A clean page that is not cold becomes cold and moves to the most recent end of CCL.
 //!
-//! If the search moves all pages of ML to CCL, the victim is the least recent page of CCL.
+//! If this search finds no victim because it has moved every page of ML to CCL, the victim is the least recent page of
+//! CCL.
 
 use crate::buffer::age_index::AgedLists;
 use crate::buffer::entry::{cost, example, Entry, Family, Make};
@@ -92,8 +93,8 @@ impl CcfLru {
         }
     }
 
-    /// Returns the victim in ML; `None` if there is none. Clean pages that are not cold, and that the search passes
-    /// before the victim, move to CCL.
+    /// Returns the victim in ML; `None` if there is none. The search makes each page cold that it passes before the
+    /// victim. Such a page moves to CCL if it is clean.
     fn search_ml(
         &mut self,
         device: &dyn DeviceView,

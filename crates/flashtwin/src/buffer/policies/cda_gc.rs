@@ -1,20 +1,20 @@
-//! CDA-GC: pages of chips in GC stay longer, and hot and cold pages go to different blocks (CDA-GC section 3,
+//! CDA-GC: keeps pages of chips in GC longer, and writes hot and cold pages to different blocks (CDA-GC section 3,
 //! Algorithms 1 and 2, Figs 5 to 8).
 //!
 //! *Stager.* All pages are in one LRU list. A search for the victim starts at `test_entry` and inspects at most
-//! `test_num` entries towards the most recent end. The victim is the first page that is not related to GC, and
-//! `test_entry` becomes the entry after it. If the search finds no such page, the victim is the least recent page, and
-//! `test_entry` becomes the entry at which the search stopped (D-17). After `cycle_num` searches, `test_entry` is the
-//! least recent end again.
+//! `test_num` entries towards the most recent end. The victim is the first page that is not related to GC (see below).
+//! If the search finds no such page, the victim is the least recent page (D-17). In both cases, `test_entry` becomes
+//! the entry after the last inspected one. After `cycle_num` searches, `test_entry` is the least recent end again.
 //!
-//! A page is related to GC if the chip of its flash copy is in GC or close to GC. A chip is close to GC if its number
-//! of free blocks is at the trigger and its open blocks are nearly full (D-16).
+//! A page is *related to GC* if the chip of its flash copy is in GC or close to GC. A chip is close to GC if its number
+//! of free blocks has fallen to the trigger of GC, and its open blocks are nearly full (D-16).
 //!
-//! *Dispatcher.* A write makes its page hot if the page was written since the filter's last reset. Hot pages are
-//! written to a separate open block. A reset of the filter makes every page cold (D-18). With `hot_at = "write-back"`,
-//! the filter is queried again when the page is written back (D-221).
+//! *Dispatcher.* A filter records the written pages. A page is hot if it was already written since the last reset of
+//! the filter. Hot pages are written to a separate open block. A reset of the filter makes every page cold (D-18). The
+//! filter is queried at each write to the buffer. With `hot_at = "write-back"`, it is queried again when the page is
+//! written back (D-221).
 //!
-//! If GCaR filters the policy, a page on a chip in GC is a victim only if there is no other candidate.
+//! If GCaR filters the policy, a page on a chip in GC is evicted only if no other page can be evicted.
 
 use crate::buffer::bloom::{Filter, FilterParameters};
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make, PAGES};
@@ -33,8 +33,8 @@ parameters! {
         test_num: u32 = Kind::Count(1, u32::MAX - 1), "64", "D-17: our decision, not printed";
         /// Number of searches after which the search starts again at the least recent end.
         cycle_num: u32 = Kind::Count(1, u32::MAX - 1), "16", "our decision, not printed";
-        /// A chip whose free blocks are at the trigger is close to GC if at most this share of its open block is
-        /// free.
+        /// A chip whose free blocks are at the trigger is close to GC if at most this share of a block is free in its
+        /// open blocks.
         hp_margin_percent: f64 = Kind::Percent, "12.5", "D-16: our decision";
     }
 }
@@ -42,7 +42,7 @@ parameters! {
 words! {
     /// Time at which the filter classifies a page.
     enum HotAt {
-        /// The host's write of the page, before it enters the filter.
+        /// At each write of the host, before the page is added to the filter.
         Write = "write",
         /// The page's write-back.
         WriteBack = "write-back",
@@ -164,14 +164,14 @@ most recent [ 6d  5d  4d  3d  2d  1d ] least recent
     },
 ];
 
-/// The stager's parameters and its place in the list.
+/// The parameters of the stager, and its current position in the list.
 #[derive(Clone, Debug)]
 struct Stager {
     test_num: u32,
     cycle_num: u32,
-    /// If a chip's open blocks have at most this number of free pages, the chip is close to GC.
+    /// Number of free pages in a chip's open blocks at or below which the chip may be close to GC.
     margin_pages: u32,
-    /// Start of the next search; `None` for the least recent end.
+    /// Page at which the next search starts; `None` means the least recent page.
     test_entry: Option<PageId>,
     lookups: u32,
     passed: u64,
@@ -246,8 +246,8 @@ struct Search {
 struct Dispatcher {
     filter: Filter,
     hot_at: HotAt,
-    /// For each page, the epoch of the filter in which the page was found hot (0 if it was not), and its logical
-    /// page.
+    /// Two values for each page: the epoch of the filter in which the page was found hot (0 if it was found cold), and
+    /// its logical page.
     hot_in: Vec<(u32, Lpn)>,
     hot_writes: u64,
 }
@@ -278,7 +278,7 @@ impl Dispatcher {
     }
 }
 
-/// LRU with a stager, with a dispatcher, or with both.
+/// LRU with the stager, the dispatcher, or both.
 #[derive(Clone, Debug)]
 pub struct CdaGc {
     list: Aged,
@@ -287,17 +287,17 @@ pub struct CdaGc {
 }
 
 impl CdaGc {
-    /// Makes the policy with both parts: stager and dispatcher.
+    /// Creates the policy with both parts, the stager and the dispatcher.
     pub fn new(setup: &Setup) -> CdaGc {
         CdaGc::with(setup, true, true)
     }
 
-    /// Makes the policy with the stager only: all pages are cold.
+    /// Creates the policy with the stager only. All pages count as cold.
     pub fn stager(setup: &Setup) -> CdaGc {
         CdaGc::with(setup, true, false)
     }
 
-    /// Creates the policy with the dispatcher only; it evicts the same victims as LRU.
+    /// Creates the policy with the dispatcher only. Its victims are those of LRU.
     pub fn dispatcher(setup: &Setup) -> CdaGc {
         CdaGc::with(setup, false, true)
     }
@@ -321,8 +321,8 @@ impl CdaGc {
         }
     }
 
-    /// Called before a page is moved in the list, or removed from it. If the next search would start at this page, the
-    /// search starts at the next more recent page instead.
+    /// Must be called before a page is moved in the list or removed from it. If the next search would start at this
+    /// page, it will start at the next more recent page instead.
     #[inline]
     fn leave(&mut self, page: PageId) {
         if let Some(stager) = &mut self.stager {
@@ -372,7 +372,7 @@ impl Policy for CdaGc {
             out.skipped |= search.skipped;
             victim = search.victim;
             if victim.is_none() && skip == Skip::Nothing {
-                // If the search found no page, the victim is the least recent page, which is not inspected.
+                // The search found no page, so the victim is the least recent page. It does not count as inspected.
                 let oldest = self.list.list().oldest();
                 victim = oldest.filter(|&page| !device.in_flight(page));
             }

@@ -1,12 +1,13 @@
-//! CFLRU: clean first within a window at the least recent end (Park et al., CASES 2006).
+//! CFLRU: LRU that evicts clean pages first within a window at the least recent end (Park et al., CASES 2006).
 //!
 //! Hits and insertions are as in LRU. The victim is the least recent clean page among the `window` least recent pages.
-//! If all these pages are dirty, the victim is the least recent page. If GCaR filters the policy, the victim is the
-//! least recent clean page of the window whose chip is not in GC. Without such a page, the victim is the least recent
-//! page of the whole list whose chip is not in GC, clean or dirty (D-12).
+//! If all these pages are dirty, the victim is the least recent page. If GCaR filters the policy, pages whose chip is
+//! in GC are skipped. The victim is then the least recent of the other clean pages of the window. Without one, it is
+//! the least recent of the other pages of the whole list, clean or dirty (D-12).
 //!
-//! The window is defined by position in the list. Its clean pages are also in a second list, so a victim is found
-//! without a scan. If a page of the window is hit or evicted, the next more recent page enters the window.
+//! The window is the `window` least recent positions of the list. Its clean pages are also in a second list, so a
+//! victim is found without a scan. If a page of the window is hit or evicted, the next more recent page enters the
+//! window.
 
 use crate::buffer::age_index::{Ages, Passed};
 use crate::buffer::entry::{cost, example, example_with, Entry, Family, Make, ECR, PAGES};
@@ -82,11 +83,11 @@ most recent [ 6d  5c  4d  9c | 3d  2c  1d ] least recent
 enum Place {
     #[default]
     Working,
-    /// The page is in the window; `clean` if it is also on the clean list.
+    /// The page is in the window. `clean` is true if it is also on the list of clean pages.
     Window { clean: bool },
 }
 
-/// The page is in the window and on the clean list.
+/// The page is in the window and on the list of clean pages.
 const CLEAN: Place = Place::Window { clean: true };
 
 /// Clean-first LRU.
@@ -95,14 +96,14 @@ pub struct Cflru {
     window: usize,
     list: List,
     ages: Ages,
-    /// For each page, its place, and whether it is dirty.
+    /// For each page, its place (in the window or not), and whether it is dirty.
     pages: Vec<(Place, bool)>,
     in_window: usize,
     /// The most recent page of the window.
     boundary: Option<PageId>,
     clean_in_window: List,
-    /// Pages of the whole list that GCaR's searches have passed over. `passed_clean` has the pages that GCaR's searches
-    /// of the clean pages of the window have passed over.
+    /// Pages that GCaR's searches of the whole list have skipped. `passed_clean` has the pages that GCaR's searches of
+    /// the window's clean pages have skipped.
     passed: Passed,
     passed_clean: Passed,
 }
@@ -132,7 +133,7 @@ impl Cflru {
         }
     }
 
-    /// Moves pages from outside the window into it as long as the window has room.
+    /// If the window has room, moves the next more recent page into it.
     fn refill(&mut self) {
         if self.in_window == self.window {
             return;
@@ -167,7 +168,7 @@ impl Cflru {
         self.refill();
     }
 
-    /// Returns the victim, and the number of entries that a scan inspects up to it.
+    /// Returns the victim, and the number of entries that a scan for it inspects.
     fn choose(&self) -> (Option<PageId>, u64) {
         match self.clean_in_window.oldest() {
             Some(clean) => (Some(clean), self.ages.position(clean, 0)),
@@ -175,9 +176,8 @@ impl Cflru {
         }
     }
 
-    /// Returns the least recent clean page of the window that `skip` does not exclude. Without such a page, returns
-    /// the least recent page of the whole list that `skip` does not exclude. Also returns the number of inspected
-    /// entries.
+    /// Returns the least recent clean page of the window that `skip` does not exclude. If there is none, returns the
+    /// least recent page of the whole list that `skip` does not exclude. Also returns the number of inspected entries.
     fn choose_not(&mut self, device: &dyn DeviceView, skip: Skip) -> (Option<PageId>, u64) {
         let known = |_: &mut Ages, _| ();
         let ages = &mut self.ages;
@@ -237,7 +237,7 @@ impl Policy for Cflru {
             return;
         }
         state.0 = CLEAN;
-        // Insert the page into the clean list directly above the next older clean page of the list.
+        // Insert the page into the list of clean pages: in the whole list, the nearest older clean page precedes it.
         let older = std::iter::successors(self.list.older(page), |&p| self.list.older(p))
             .find(|&p| self.is_clean(p));
         self.clean_in_window.insert_newer_than(older, page);
@@ -258,8 +258,7 @@ impl Policy for Cflru {
         out: &mut Eviction,
     ) -> bool {
         let first = self.choose();
-        // If GCaR has skipped all clean pages of the window, it searches the whole list from the least recent page
-        // on.
+        // If the window has no clean page, GCaR searches the whole list, starting at the least recent page.
         let again = skip != Skip::Nothing && self.clean_in_window.is_empty();
         let (found, inspected) = match first.0 {
             Some(page) if again || skip.page(device, page) => self.choose_not(device, skip),

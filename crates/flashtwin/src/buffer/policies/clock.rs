@@ -1,13 +1,14 @@
-//! CLOCK, or second chance: FIFO that passes over a page once if it was referenced since its insertion (Corbato, "A
-//! Paging Experiment with the Multics System", 1968).
+//! CLOCK, or second chance: FIFO in which a page referenced since its insertion is passed over once (Corbato, "A Paging
+//! Experiment with the Multics System", 1968).
 //!
 //! A hit sets the page's reference bit. A page that misses enters at the newest end with the bit cleared. The search
-//! for a victim starts at the oldest page. A page with the bit set loses it and moves to the newest end. The first
-//! page without the bit is the victim. A ring with a hand is equal to this list: the hand is between the newest and
-//! the oldest page.
+//! for a victim starts at the oldest page. If the bit of a page is set, the search clears it and moves the page to the
+//! newest end. The first page whose bit is clear is the victim. This list is equivalent to a ring of pages with a hand
+//! between the newest and the oldest page.
 //!
-//! In Corbato's algorithm the bit is set when a page enters, since the fault that loads the page is a reference. Here
-//! the bit is cleared, as in libCacheSim and most block caches, so that a page accessed only once is evicted first.
+//! In Corbato's algorithm, the bit is set when a page enters, because the fault that loads the page is a reference.
+//! Here, the bit is cleared, as in libCacheSim and most block caches. A page that is accessed only once is therefore
+//! evicted first.
 
 use crate::buffer::entry::{cost, example, Entry, Family, Make, GENERAL};
 use crate::buffer::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
@@ -49,7 +50,7 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
 /// Second chance.
 #[derive(Clone, Debug)]
 pub struct Clock {
-    /// Pages in the order of the ring. The oldest page is under the hand, the newest page just behind the hand.
+    /// Pages in the order of the ring. The oldest page is under the hand, and the newest page is just behind the hand.
     ring: Aged,
     /// For each page: its reference bit.
     referenced: Vec<bool>,

@@ -1,21 +1,21 @@
-//! CLOCK-Pro: hot pages, cold pages and cold pages that are no longer cached, on one clock with three hands (Jiang,
+//! CLOCK-Pro: one clock with three hands for hot pages, cold pages, and uncached pages that it still remembers (Jiang,
 //! Chen and Zhang, USENIX ATC 2005).
 //!
-//! The clock is stored as a list that is cut open at HAND_hot. The oldest end of the list is the position of that
-//! hand, the newest end is the list head. A hit only sets the page's reference bit. A page that misses enters at the
+//! The clock, a ring, is stored as a list that begins at HAND_hot. The oldest end of the list is the position of this
+//! hand; the newest end is the list head. A hit only sets the page's reference bit. A page that misses enters at the
 //! list head as a cold page in its test period.
 //!
-//! HAND_cold searches for the victim among the cold pages. A victim in its test period stays in the list as an
+//! HAND_cold searches for the victim among the cold pages. A victim in its test period stays in the clock as an
 //! uncached page. A page that is accessed in its test period becomes hot, and HAND_hot then makes another page cold.
 //! HAND_hot and HAND_test end the test periods of the pages that they pass. HAND_test limits the number of uncached
-//! pages to C, the size of the buffer. The target number of cold pages grows by 1 for each page that is accessed in
-//! its test period. It shrinks by 1 for each test period that ends without an access.
+//! pages to C, the size of the buffer. The target number of cold pages grows by 1 for each page that is accessed in its
+//! test period. It shrinks by 1 for each test period that ends without an access.
 //!
 //! Three rules are our decision:
 //!
 //! - Hot pages fill the buffer first, as in the authors' simulator.
 //! - A cold page that was accessed after its test period starts another test period at the list head.
-//! - If the page was accessed in a test period that HAND_hot or HAND_test ends, the target does not shrink.
+//! - HAND_hot and HAND_test may end the test period of a page that was accessed in it. The target then does not shrink.
 
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make};
 use crate::buffer::ghosts::{Ghosts, Incoming, Place};
@@ -100,14 +100,14 @@ pub struct ClockPro {
     cold: usize,
     /// The clock, from HAND_hot on.
     clock: List,
-    /// Entries at HAND_cold and HAND_test; `None` if the hand is at the oldest entry.
+    /// Entry at HAND_cold, followed by the entry at HAND_test; `None` if the hand is at the oldest entry.
     hand_cold: Option<PageId>,
     hand_test: Option<PageId>,
     /// For each page: its state.
     status: Vec<Status>,
     ghosts: Ghosts,
     incoming: Incoming<bool>,
-    /// Whether a page has been evicted. Pages that enter before the first eviction can be hot.
+    /// Whether any page has been evicted yet. Before the first eviction, a new page can enter as a hot page.
     evicted: bool,
 }
 
@@ -133,7 +133,8 @@ impl ClockPro {
         }
     }
 
-    /// Whether the incoming page was on the clock as an uncached page. Such an entry is removed.
+    /// Whether the clock remembered the incoming page as an uncached page. If so, removes this entry and raises the
+    /// target number of cold pages.
     fn arrives(&mut self, lpn: Lpn) -> bool {
         if let Some(known) = self.incoming.known(lpn) {
             return known;
@@ -160,7 +161,7 @@ impl ClockPro {
         self.clock.newer(entry).or(self.clock.oldest())
     }
 
-    /// Removes an entry from the clock; hands that point to the entry advance to the next entry.
+    /// Removes an entry from the clock. Hands at this entry advance to the next entry.
     fn take(&mut self, entry: PageId) {
         let next = self.after(entry).filter(|&next| next != entry);
         for hand in [&mut self.hand_cold, &mut self.hand_test] {
@@ -176,7 +177,8 @@ impl ClockPro {
         self.ghosts.remove(at);
     }
 
-    /// Ends the test period of a page on the clock. Lowers the target if the page was not accessed in that period.
+    /// Ends the test period of a page on the clock. Lowers the target number of cold pages if the page was not accessed
+    /// in the test period.
     fn end_test(&mut self, place: Place) {
         let accessed = match place {
             Place::Ghost(at) => {
@@ -196,7 +198,7 @@ impl ClockPro {
         }
     }
 
-    /// Runs HAND_hot until it has made one hot page cold, then on to the next hot page.
+    /// Moves HAND_hot until it has made one hot page cold. Then moves it on to the next hot page.
     fn run_hand_hot(&mut self) {
         let mut demoted = false;
         while let Some(entry) = self.clock.oldest() {
@@ -229,14 +231,15 @@ impl ClockPro {
         }
     }
 
-    /// Runs HAND_hot until the buffer has no more hot pages than its capacity minus the target number of cold pages.
+    /// Moves HAND_hot until the number of hot pages is at most the capacity of the buffer minus the target number of
+    /// cold pages.
     fn limit_hot(&mut self) {
         while self.hot > 0 && self.hot > self.capacity - self.cold_target.min(self.capacity) {
             self.run_hand_hot();
         }
     }
 
-    /// Runs HAND_test until the clock has no more uncached pages than the buffer has pages.
+    /// Moves HAND_test until the clock has at most as many uncached pages as the buffer has slots.
     fn limit_ghosts(&mut self) {
         while self.ghosts.len(0) > self.capacity {
             let Some(entry) = self.hand_test.or(self.clock.oldest()) else {
@@ -247,7 +250,7 @@ impl ClockPro {
         }
     }
 
-    /// Runs HAND_cold to the next cold page whose reference bit is clear. Returns `None` if `skip` excludes all cold
+    /// Moves HAND_cold to the next cold page whose reference bit is clear. Returns `None` if `skip` excludes all cold
     /// pages.
     fn run_hand_cold(
         &mut self,
@@ -294,7 +297,8 @@ impl ClockPro {
         None
     }
 
-    /// Removes an evicted page from the clock. If it is in its test period, an uncached page takes its position.
+    /// Removes an evicted page from the clock. If the page is in its test period, its position becomes the entry of an
+    /// uncached page.
     fn leave(&mut self, lpn: Lpn, page: PageId) {
         let place = Place::Page(page).number();
         if self.status[page.0 as usize].in_test {

@@ -1,14 +1,14 @@
-//! Co-Active: evicts clean pages first, and writes cold dirty pages back while a channel is idle (a reconstruction;
-//! CDA-GC sections 4.3 and 5, MQSim's advanced cache).
+//! Co-Active: evicts clean pages first, and writes cold dirty pages back while a channel is idle. This is a
+//! reconstruction from CDA-GC sections 4.3 and 5, and from MQSim's advanced cache.
 //!
-//! There is a clean list CL and a dirty list DL. A write makes its page hot if the page was written since the filter's
-//! last reset, otherwise cold. The victim is the least recent clean page. Without clean pages it is the least recent
-//! cold page, and without cold pages the least recent page. When a channel becomes idle, the least recent cold page of
-//! that channel is written back. The page stays in the buffer. It joins the clean pages at the position of its last
-//! access (D-9).
+//! There is a clean list CL and a dirty list DL. A filter records the written pages. A write makes its page hot if the
+//! page was already written since the last reset of the filter, otherwise cold. The victim is the least recent clean
+//! page. Without clean pages, it is the least recent cold page; without cold pages, the least recent page. When a
+//! channel becomes idle, the least recent cold page of that channel is written back. The page stays in the buffer as a
+//! clean page. Its position in CL follows from its last access (D-9).
 //!
-//! The channel of a page is the channel of its flash copy. A page without a flash copy is not written back while a
-//! channel is idle.
+//! The channel of a page is the channel of its flash copy. A page without a flash copy is not written back in idle
+//! time.
 
 use crate::buffer::age_index::{AgeIndex, Shelf};
 use crate::buffer::bloom::{Filter, FilterParameters};
@@ -20,9 +20,9 @@ use crate::component::{source, Provenance};
 use crate::units::ChipId;
 
 words! {
-    /// Unit of the device that must be idle before its pages are written back.
+    /// Part of the device that must be idle before its pages are written back.
     enum IdleUnit {
-        /// A channel, with all its chips, must be idle.
+        /// A channel must be idle, with all its chips.
         Channel = "channel",
         /// A single chip must be idle.
         Chip = "chip",
@@ -34,7 +34,7 @@ parameters! {
     struct Parameters {
         /// Active write-backs in flight (MWT).
         write_backs: u32 = Kind::Count(1, 65_535), "8", "D-9: our decision";
-        /// Unit that must be idle for an active write-back.
+        /// Part of the device that must be idle before its cold pages are written back.
         idle_unit: IdleUnit = Kind::Choice(IdleUnit::WORDS), "\"channel\"", "printed: CDA-GC section 5 has channel";
     }
 }
@@ -78,14 +78,14 @@ DL [ 5c  1h  2c ]          h hot, c cold
 
 const CLEAN: usize = 0;
 const COLD: usize = 1;
-/// Class of hot dirty pages. The list DL of the paper is this class together with the class of cold dirty pages.
+/// Class of hot dirty pages. The list DL of the paper consists of this class and the class of cold dirty pages.
 const HOT: usize = 2;
 
 /// Co-Active: writes cold dirty pages back while a channel is idle.
 #[derive(Clone, Debug)]
 pub struct CoActive {
     chips: u32,
-    /// Number of channels; chip c is on channel c mod channels. If `idle_unit` is a chip, each chip counts as a
+    /// Number of channels. Chip c is on channel c mod `channels`. If `idle_unit` is a chip, each chip counts as a
     /// channel.
     channels: u32,
     write_backs: u32,
@@ -115,7 +115,8 @@ impl CoActive {
         }
     }
 
-    /// Returns the class of a page after an access; `was` is its previous class, if it is cached.
+    /// Returns the class of a page after an access. `was` is its class before the access; `None` if the page was not
+    /// cached.
     fn class(&mut self, device: &dyn DeviceView, access: &Access, was: usize) -> usize {
         if access.write {
             let hot = self.filter.write(device.now(), access.lpn);

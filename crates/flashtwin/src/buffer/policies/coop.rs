@@ -1,22 +1,25 @@
-//! COOP: the order of ARC, the eviction cost of ECR, and Co-Active's write-back ahead of eviction in one rule (ours).
+//! COOP, a policy of ours: combines the order of ARC, the eviction cost of ECR, and the write-back ahead of eviction of
+//! Co-Active.
 //!
 //! The lists T1, T2, B1 and B2 and the target p are those of [`super::arc`]. On a miss, ARC determines the list L from
 //! which a page is evicted. COOP chooses the page of L by the cost of its eviction:
 //!
-//! - *Static placement*: the least recent clean page of L, or of the other list. Otherwise the page whose chip
-//!   completes its work first (ECR's CQCT), among the least recent dirty pages of L of all chips. A page counts as
-//!   clean when its program has ended.
-//! - *Dynamic placement*: the least recent page of L that is not being programmed, or of the other list. The chip of a
-//!   write is unknown, so all write-backs cost the same.
+//! - *Static placement*: the victim is the least recent clean page of L; if L has none, that of the other list. Without
+//!   clean pages, COOP considers the least recent dirty page of L on each chip. The victim is the one whose chip
+//!   completes its work first (ECR's CQCT). A page counts as clean when its program has ended.
+//! - *Dynamic placement*: the victim is the least recent page of L that is not being programmed; if L has none, that of
+//!   the other list. The chip of a write is unknown, so all write-backs cost the same.
 //!
-//! A page is written ahead if it is dirty, was written once since it was inserted, and is in T1, or in T2 without an
-//! access among the last `cooled` accesses. With static placement, each idle chip receives its least recent such page
-//! (T1 first) if the host has made no access for `quiet_us`, or if fewer than `clean` slots are free or clean. With
-//! dynamic placement, rows of such pages are written if the host has made no access for `quiet_us`.
+//! Some dirty pages are written back ahead of their eviction. A page is a candidate if it was written only once since
+//! it was inserted. It must also be in T1, or in T2 without an access among the last `cooled` accesses. With static
+//! placement, each idle chip receives its least recent candidate (T1 first) if the host has made no access for
+//! `quiet_us`, or if fewer than `clean` slots are free or clean. With dynamic placement, rows of candidates are written
+//! if the host has made no access for `quiet_us`.
 //!
-//! The defaults follow from the device. The silence is the longest time for which a page written ahead can block a read
-//! of its chip, without moves of GC: a program, and an erase unless reads suspend it. A batch is one row of cells, and
-//! each chip has at most one program of pages written ahead.
+//! The defaults follow from the device. `quiet_us` is the longest time for which a page written ahead can block a read
+//! of its chip: a program, plus an erase if reads cannot suspend it. Moves by GC are not included. With dynamic
+//! placement, pages are written in batches of one row of cells. Each chip has at most one program of pages written
+//! ahead.
 
 use crate::buffer::age_index::{AgeIndex, Shelf};
 use crate::buffer::balance::Balance;
@@ -35,14 +38,15 @@ const QUIET_US_MAX: u32 = 60_000_000;
 parameters! {
     /// Parameters of COOP.
     struct Parameters {
-        /// Time without an access of the host after which pages are written ahead, in microseconds. `auto`: the time
-        /// of the slowest program, plus that of an erase unless reads suspend it.
+        /// Time in microseconds without an access by the host, after which pages are written ahead. `auto`: the time of
+        /// the slowest program, plus that of an erase if reads cannot suspend it.
         quiet_us: Option<u32> = Kind::CountOrAuto(0, QUIET_US_MAX), "\"auto\"", "ours: D-231";
         /// Pages written ahead that may be in flight; 0 turns writing ahead off. `auto`: one program for each chip.
         ahead_depth: Option<u32> = Kind::CountOrAuto(0, 65_535), "\"auto\"", "ours: D-231";
-        /// With static placement, pages are written ahead without a silence while fewer slots are free or clean.
+        /// With static placement, pages are written ahead even during accesses while fewer than this many slots are
+        /// free or clean.
         clean: Pages = Kind::Window, "0.02", "ours: D-231";
-        /// Accesses after which a page of T2 may be written ahead.
+        /// Number of accesses to other pages after which a page of T2 may be written ahead.
         cooled: Pages = Kind::Beyond, "0.25", "ours: D-231";
     }
 }
@@ -95,17 +99,18 @@ silence:       pages written once (5d, 4d) are written back and stay",
     ..Entry::PLAIN
 }];
 
-/// Classes of the pages of T1. Those of T2 follow, with the same names.
+/// Classes of the pages of T1. T2 has the same classes, numbered after those of T1.
 const CLEAN: usize = 0;
 /// Dirty, and written once since the page was inserted.
 const ONCE: usize = 1;
 /// Dirty, and written more often.
 const OFTEN: usize = 2;
-/// Being programmed. With static placement, such pages are in the classes of dirty pages.
+/// Being programmed. Used only with dynamic placement; with static placement, such pages are in the classes of dirty
+/// pages.
 const PROGRAMMING: usize = 3;
 /// Number of classes of a list.
 const CLASSES: usize = 4;
-/// Classes of dirty pages, which have lists by chip with static placement.
+/// Classes of dirty pages. With static placement, these classes have lists by chip.
 const DIRTY: [usize; 2] = [ONCE, OFTEN];
 
 /// The lists of cached pages.
@@ -117,7 +122,7 @@ const fn class(list: usize, kind: usize) -> usize {
     list * CLASSES + kind
 }
 
-/// Uses of a page since it was inserted: the number of the last access, and two bits.
+/// Use of a page since it was inserted: the number of the last access, and two bits about its writes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Use(u64);
 
@@ -127,7 +132,7 @@ impl Use {
     /// Bit: the page was written more than once.
     const OFTEN: u64 = 2;
 
-    /// Returns the uses after one more access, which is the `number`-th of all.
+    /// Returns the use after one more access. `number` counts all accesses to the buffer, including this one.
     #[inline]
     fn after(self, number: u64, write: bool) -> Use {
         let bits = self.0 & (Use::WRITTEN | Use::OFTEN);
@@ -161,10 +166,10 @@ pub struct Coop {
     /// Number of clean pages in both lists, including pages in flight.
     clean: usize,
     capacity: usize,
-    /// Number of chips if the chip of a write is known (static placement), otherwise `None`.
+    /// Number of chips with static placement, where the chip of a write is known; `None` with dynamic placement.
     chips: Option<u16>,
     times: QueueTimes,
-    /// For T1 and T2: the chips in the order of the costs of their least recent dirty pages.
+    /// For T1 and for T2, the chips ordered by the cost of evicting their least recent dirty page.
     costs: [CostOrder; 2],
     accesses: u64,
     last_access: Time,
@@ -173,7 +178,7 @@ pub struct Coop {
     clean_min: usize,
     cooled: u64,
     row_pages: u32,
-    /// Number of pages that the present batch still lacks (dynamic placement).
+    /// Number of pages still to be chosen for the current batch (dynamic placement).
     missing: u32,
     /// Chip at which the search for an idle chip starts.
     next_chip: u16,
@@ -187,7 +192,7 @@ impl Coop {
         let is_static = setup.stride_pages.is_some();
         let (clean, by_chip) = (setup.filtered, setup.filtered || is_static);
         let listed = [clean, by_chip, by_chip, clean];
-        // The pages of a class are searched by chip, or as a whole.
+        // Depending on placement, the dirty pages are searched chip by chip, or each class as a whole.
         let by_age = [true, !is_static, !is_static, true];
         let both = |of: [bool; CLASSES]| std::array::from_fn(|i| of[i % CLASSES]);
         let lists = setup.chips as usize + 1;
@@ -216,7 +221,8 @@ impl Coop {
         }
     }
 
-    /// Records an access to a page of `list` with the uses `of`; returns the class of the page after it.
+    /// Records an access to a page of `list` whose previous use is `of`. Returns the class of the page after the
+    /// access.
     #[inline]
     fn note(
         &mut self,
@@ -234,7 +240,8 @@ impl Coop {
         self.class_of((list, of), access.dirty || programming, programming)
     }
 
-    /// Returns the class of a page of `list` with the uses `of`. `dirty` is whether flash lacks its contents.
+    /// Returns the class of a page of `list` with the use `of`. `dirty` is true if the contents of the page are not in
+    /// flash.
     #[inline]
     fn class_of(&self, (list, of): (usize, Use), dirty: bool, programming: bool) -> usize {
         let kind = match of.is_written_often() {
@@ -252,7 +259,7 @@ impl Coop {
         self.order.class(page) / CLASSES
     }
 
-    /// Counts a page that enters a class, or leaves it.
+    /// Updates the page counts for a page that is added to a class (`enters`) or removed from it.
     #[inline]
     fn count(&mut self, class: usize, enters: bool) {
         let change = |n: &mut usize| match enters {
@@ -275,7 +282,7 @@ impl Coop {
         }
     }
 
-    /// Returns the least recent page of T1 or T2 that is in one of `kinds`.
+    /// Returns the least recent page of T1 or T2 that is in one of the classes `kinds`.
     fn oldest(
         &self,
         device: &dyn DeviceView,
@@ -305,8 +312,8 @@ impl Coop {
             if !device.programming(page) {
                 return Some(page);
             }
-            // A flush programs the page. When the program ends, the device notifies the policy, and the page returns
-            // to its position.
+            // A flush programs the page, so the page is put in the class of programming pages. When the program ends,
+            // the device notifies the policy, and the page returns to its position.
             self.reclassify(page, class(list, PROGRAMMING));
         }
     }
@@ -344,7 +351,7 @@ impl Coop {
         found
     }
 
-    /// Returns the page as `cheapest` does. Examines each chip.
+    /// Returns the same page as `cheapest`, by examining each chip.
     fn search(&self, device: &dyn DeviceView, skip: Skip, list: usize) -> Option<PageId> {
         let mut least = None;
         for kind in DIRTY {
@@ -363,8 +370,8 @@ impl Coop {
         least.map(|(_, head)| self.order.at(head))
     }
 
-    /// Returns the victim, and adds the number of list entries inspected to `looked`. `lists` are T1 and T2, first the
-    /// one from which a page is to be evicted.
+    /// Returns the victim. Adds the number of inspected list entries to `looked`. `lists` are T1 and T2 in the order of
+    /// the search.
     fn choose(
         &mut self,
         device: &dyn DeviceView,
@@ -413,12 +420,12 @@ impl Coop {
         found.or_else(|| lists.into_iter().find_map(&mut any))
     }
 
-    /// Whether a page of T2 was not among the last `cooled` accesses.
+    /// Whether the last `cooled` accesses included none to this page of T2.
     fn has_cooled(&self, page: PageId) -> bool {
         self.accesses - self.uses[page.0 as usize].last() >= self.cooled
     }
 
-    /// Returns the candidate that an idle chip writes next (static placement).
+    /// Returns the page that `chip` should write ahead next, if there is a candidate (static placement).
     fn ahead_on(&self, chip: usize, busy: &dyn Fn(PageId) -> bool) -> Option<PageId> {
         let next = |list| {
             let mut pages = self.order.iter_chip(class(list, ONCE), chip);
@@ -427,7 +434,7 @@ impl Coop {
         next(T1).or_else(|| next(T2).filter(|&page| self.has_cooled(page)))
     }
 
-    /// Returns the next idle chip that has a candidate, and the candidate (static placement).
+    /// Returns the next idle chip that has a page to write ahead, and this page (static placement).
     fn ahead_on_any(
         &self,
         device: &dyn DeviceView,
@@ -444,7 +451,7 @@ impl Coop {
         })
     }
 
-    /// Returns the chip and the page as `ahead_on_any` does. Examines each chip.
+    /// Returns the same chip and page as `ahead_on_any`, by examining each chip.
     fn ahead_on_any_of_all(
         &self,
         device: &dyn DeviceView,
@@ -459,7 +466,8 @@ impl Coop {
         })
     }
 
-    /// Returns candidates, those of T1 first, each list from the least recent (dynamic placement).
+    /// Returns the pages that may be written ahead: those of T1, then those of T2, each from the least recent page on
+    /// (dynamic placement).
     fn candidates<'a>(
         &'a self,
         busy: &'a dyn Fn(PageId) -> bool,

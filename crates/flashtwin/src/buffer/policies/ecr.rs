@@ -1,16 +1,16 @@
 //! ECR, ECR-epsilon, LCR: evict the page whose eviction costs least (ECR section 3).
 //!
-//! Clean-LRU holds the clean pages of all chips. Each chip has a list of its dirty pages. The victim is the least
-//! recent clean page, which costs nothing to evict. Without clean pages, a chip is chosen among the chips that have
-//! pages: the one with the least chip queue complete time (CQCT, Eqs 1-4), at which its queue will be empty. The victim
-//! is the least recent page of this chip. Of chips with equal times, the one whose victim was accessed longest ago is
-//! chosen (D-15).
+//! Clean-LRU is the list of the clean pages of all chips. Each chip has a list of its dirty pages. The victim is the
+//! least recent clean page, which costs nothing to evict. Without clean pages, the victim is the least recent page of
+//! one of the chips that have pages. ECR chooses the chip with the least chip queue complete time (CQCT, Eqs 1-4): the
+//! time at which its queue will be empty. Of chips with equal times, it chooses the one whose victim was accessed
+//! longest ago (D-15).
 //!
-//! ECR-epsilon has no Clean-LRU: the list of a chip holds clean and dirty pages. LCR, the predecessor of ECR, uses the
-//! flash time of the queued operations instead of CQCT.
+//! ECR-epsilon has no Clean-LRU: the list of a chip contains both clean and dirty pages. LCR, the predecessor of ECR,
+//! ranks chips by the flash time of their queued operations instead of CQCT.
 //!
 //! A page has no chip if placement is dynamic and the page was never written. Such pages have a list of their own,
-//! which counts as the last chip. Their write-back waits for no chip, so the time of this list is 0.
+//! after the lists of the chips. Their write-back waits for no chip, so the CQCT of this list is 0.
 
 use crate::buffer::age_index::{AgeIndex, Shelf};
 use crate::buffer::cost_order::{CostOrder, QueueTimes};
@@ -26,13 +26,13 @@ words! {
     enum Cqct {
         /// Eqs 1 to 4 as printed.
         Paper = "paper",
-        /// Including transfers, and with the remaining time of running operations.
+        /// Equations 1 to 4, extended by transfers and by the remaining time of running operations.
         Exact = "exact",
     }
 }
 
 words! {
-    /// The choice among chips of equal queue complete time (D-15).
+    /// Rule that chooses among chips with equal queue complete times (D-15).
     enum Tie {
         /// Takes the chip whose victim was accessed longest ago.
         Oldest = "oldest",
@@ -55,8 +55,8 @@ parameters! {
 parameters! {
     /// Parameters of ECR and LCR.
     struct TieParameters {
-        /// Choice among chips with equal time: the one whose victim is the oldest, the lowest number, or the next in
-        /// turn.
+        /// Choice among chips with equal times: the one whose victim was accessed longest ago, the one with the lowest
+        /// number, or the next one in turn.
         tie: Tie = Kind::Choice(Tie::WORDS), "\"oldest\"", "D-15: our decision";
     }
 }
@@ -149,7 +149,7 @@ chip 3   [ 11d 7d ]   CQCT  900 us",
     },
 ];
 
-/// Returns the time of a chip by which ECR ranks it.
+/// Returns the time by which the policy ranks a chip.
 #[inline]
 fn time_of(kind: Cost, exact: bool, device: &dyn DeviceView, chip: ChipId) -> Time {
     match kind {
@@ -160,7 +160,7 @@ fn time_of(kind: Cost, exact: bool, device: &dyn DeviceView, chip: ChipId) -> Ti
 
 /// Class of pages on Clean-LRU.
 const CLEAN: usize = 0;
-/// Class of the pages that are on lists by chip.
+/// Class of all pages that are on the lists of the chips.
 const LISTED: usize = 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,13 +177,14 @@ pub struct Ecr {
     exact: bool,
     tie: Tie,
     order: AgeIndex<2>,
-    /// The list at which the search for the least time starts. With [`Tie::RoundRobin`], this is the list after that
-    /// of the last victim.
+    /// The list at which the search for the least time starts. With [`Tie::RoundRobin`], it is the list after the one
+    /// that contained the last victim.
     first: usize,
     table: Table,
 }
 
-/// The queue complete times of all lists. They are updated from the changes that the device records.
+/// The queue complete times of all lists, and the order of the lists by these times. Updated from the changes that the
+/// device records.
 #[derive(Clone, Debug)]
 struct Table {
     times: QueueTimes,
@@ -202,8 +203,8 @@ impl Table {
         }
     }
 
-    /// Places a list in the order by the time of its chip, then by the age of its least recent page (`head`) if the
-    /// tie rule is [`Tie::Oldest`].
+    /// Sets the position of a list in the order. Lists are ordered by the time of their chip. With [`Tie::Oldest`],
+    /// equal times are ordered by the age of the list's least recent page (`head`).
     #[inline]
     fn place(&mut self, list: usize, head: u32) {
         let rank = match self.tie {
@@ -221,13 +222,12 @@ impl Ecr {
         Ecr::of_kind(setup, Cost::Ecr)
     }
 
-    /// Creates ECR-epsilon, in which clean and dirty pages of a chip share its list (ECR section
-    /// 4.2).
+    /// Creates ECR-epsilon, in which one list per chip has both its clean and its dirty pages (ECR section 4.2).
     pub fn epsilon(setup: &Setup) -> Ecr {
         Ecr::of_kind(setup, Cost::Epsilon)
     }
 
-    /// Creates LCR, which uses the load of a chip instead of its queue complete time.
+    /// Creates LCR, which ranks chips by their load instead of their queue complete time.
     pub fn lcr(setup: &Setup) -> Ecr {
         Ecr::of_kind(setup, Cost::Lcr)
     }
@@ -296,8 +296,8 @@ impl Ecr {
         found
     }
 
-    /// Returns the least recent page of the chip with the least `time`; `None` if all pages are skipped. Examines
-    /// each chip.
+    /// Returns the least recent page of the chip with the least `time`; `None` if all pages are skipped. Compares all
+    /// chips.
     fn search(
         &self,
         device: &dyn DeviceView,
@@ -306,7 +306,7 @@ impl Ecr {
     ) -> Option<PageId> {
         let heads = self.order.heads(LISTED);
         let by_age = self.tie == Tie::Oldest;
-        // Shortcut for light load. If the chip of the oldest page is idle, its time is zero. No other chip then ranks
+        // Shortcut for light load: if the chip of the oldest page is idle, its time is zero, and no other chip ranks
         // before it.
         let oldest = heads.iter().copied().min().unwrap_or(u32::MAX);
         if by_age && oldest != u32::MAX && skip == Skip::Nothing {
@@ -320,8 +320,8 @@ impl Ecr {
             for list in lists {
                 let age = heads[list];
                 let of = if by_age { age } else { 0 };
-                // No time is less than zero. Once a chip with time zero is found, a chip that would lose the tie is not
-                // queried.
+                // No time is less than zero. Once a chip with time zero is found, the time of another chip is needed
+                // only if that chip would win the tie.
                 if age == u32::MAX || least == Time::ZERO && of >= rank {
                     continue;
                 }
@@ -338,8 +338,8 @@ impl Ecr {
         found.map(|age| self.order.at(age))
     }
 
-    /// Returns the victim, and the number of list entries inspected. Chips that are compared do not count as
-    /// inspected.
+    /// Returns the victim, and the number of list entries inspected. Comparing chips does not count as inspecting
+    /// entries.
     fn choose(&mut self, device: &dyn DeviceView, skip: Skip) -> (Option<PageId>, u64) {
         let (clean, looked) = self.order.oldest_not(CLEAN, device, skip);
         if clean.is_some() {

@@ -1,15 +1,16 @@
-//! FAB: the block with most pages is the victim (Jo, Kang, Park, Kim, Lee, IEEE TCE 2006).
+//! FAB: evicts the block with the most cached pages (Jo, Kang, Park, Kim, Lee, IEEE TCE 2006).
 //!
-//! A hit or an insertion makes the block the most recent one. The victim is the block with the most cached pages; of
-//! equals, the least recent one. It may be the block that is being accessed. All its pages are evicted.
+//! A hit or an insertion makes the page's block the most recent one. The victim is the block with the most cached
+//! pages. If several blocks have equally many, it is the least recent of them. The victim may be the block that is
+//! being accessed. All its pages are evicted.
 //!
 //! ```text
 //! 4 pages:  B9 - B2           most recent ... least recent
 //! 1 page:   B0 - B5 - B3      victim: B2
 //! ```
 //!
-//! With `cache_reads`, a read renews its block as a write does (GCaR section 5). Without it, reads neither renew
-//! blocks nor enter the buffer.
+//! With `cache_reads`, a read makes its block the most recent one, as a write does (GCaR section 5). Without it, reads
+//! neither change the order of blocks nor enter the buffer.
 
 use crate::buffer::blocks::{
     BlockParameters, BlockRoom, BlockTable, BySize, FilteredParameters, ReadParameters,

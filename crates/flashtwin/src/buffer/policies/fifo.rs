@@ -1,7 +1,7 @@
 //! FIFO: pages are evicted in order of insertion.
 //!
-//! A hit changes nothing. A page that misses enters at the newest end. The victim is the page
-//! inserted first, clean or dirty.
+//! A hit changes nothing. A page that misses enters at the newest end. The victim is the page that
+//! was inserted first, clean or dirty.
 
 use crate::buffer::entry::{cost, example, Entry, Family, Make, GENERAL, PAGES};
 use crate::buffer::policy::{pages_text, Access, DeviceView, Eviction, Policy, Prefetch, Skip};

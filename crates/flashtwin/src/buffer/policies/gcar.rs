@@ -1,7 +1,7 @@
 //! GCaR: a filter over the victim search of any base policy (GCaR Algorithms 1, 2).
 //!
 //! The victim is the base policy's first choice among the pages whose chip is not in GC. If every cached page is on a
-//! chip in GC, the victim is the base policy's unfiltered choice (D-11). The policy counts how often this happens. The
+//! chip in GC, the victim is the base policy's unfiltered choice (D-11). A counter records how often this happens. The
 //! base policy handles hits and insertions. The filter stores nothing per page: it reads the states of the chips when a
 //! victim is needed (GCaR section 3.3).
 
@@ -20,13 +20,13 @@ use crate::units::{ChipId, Lpn, Stream, Time};
 parameters! {
     /// Parameters of GCaR.
     struct Parameters {
-        /// Keep the pages of chips that are one block away from GC, too.
+        /// Keep the pages of chips that are one free block away from GC as well.
         gc_lookahead: bool = Kind::Bool, "false", "D-4: our decision";
-        /// Maximum number of dirty victims of a request on one chip, in percent of an equal distribution of the
-        /// request's pages over the chips, rounded up; 0: no limit.
+        /// Maximum number of dirty victims that one request takes from one chip. It is a percentage of the request's
+        /// pages divided by the number of chips, rounded up; 0: no limit.
         chip_share_percent: u32 = Kind::Count(0, 65_535), "0", "ours (D-204)";
-        /// Number of consecutive pages that are evicted together if dirty, such as the data pages of a stripe; 0:
-        /// each page alone.
+        /// Size of a stripe: consecutive pages, such as the data pages of a stripe of an array. The dirty pages of a
+        /// stripe are evicted together; 0: each page alone.
         stripe_pages: u32 = Kind::Count(0, 65_535), "0", "ours (D-205)";
     }
 }
@@ -83,8 +83,8 @@ most recent [ 6d  5c  4d  3d  1d  2d ] least recent
     ..Entry::PLAIN
 }];
 
-/// Numbers of dirty victims of one host request, by chip, and the *closed* chips, from which the request takes no
-/// further victims.
+/// Counts the dirty victims of one host request on each chip. A chip is *closed* if the request may take no further
+/// victims from it.
 #[derive(Clone, Debug)]
 struct Shares {
     percent: u32,
@@ -165,8 +165,8 @@ impl Stripes {
         }
     }
 
-    /// Returns the other dirty pages of the victim's stripe that can be evicted with it. Returns no pages if the victim
-    /// is clean.
+    /// Returns the dirty pages of the victim's stripe that can be evicted together with the victim. Returns no pages if
+    /// the victim is clean.
     fn others(&self, device: &dyn DeviceView, victim: PageId) -> Vec<PageId> {
         if !device.dirty(victim) {
             return Vec::new();
@@ -178,7 +178,7 @@ impl Stripes {
     }
 }
 
-/// View of the device in which the closed chips are in GC.
+/// View of the device that shows the closed chips as chips in GC.
 struct Closed<'a> {
     device: &'a dyn DeviceView,
     closed: &'a ChipSet,
@@ -189,7 +189,7 @@ impl DeviceView for Closed<'_> {
         self.closed
     }
 
-    // All other functions return the values of the device.
+    // All functions below return the values of the device.
     fn now(&self) -> Time {
         self.device.now()
     }
@@ -290,17 +290,18 @@ impl<P> Gcar<P> {
 }
 
 impl Gcar<Base> {
-    /// Whether the policy must be notified when the chip of the page's flash copy changes, or when the page becomes or
-    /// ceases to be in flight. A policy with a single recency list needs such notifications only for pages that a
-    /// search has passed over, because each search queries the device for all other pages.
+    /// Whether the policy must be notified when the chip of the page's flash copy changes, or when it changes whether
+    /// the page is in flight. A policy with a single recency list needs these notifications only for pages that a
+    /// search has skipped. For all other pages, each search queries the device.
     #[inline(always)]
     pub(in crate::buffer) fn heeds_move(&mut self, page: PageId) -> bool {
         let list = self.base.in_order();
         list.is_none_or(|list| list.has_passed_over(page))
     }
 
-    /// Returns the victim that a scan of the list finds, as GCaR is published, for checks. `None` if the base policy
-    /// has no single recency list, if GCaR does more than to filter it, or if the scan finds no page.
+    /// Returns the victim that GCaR as published finds by a scan of the list. Used for checks. Returns `None` if the
+    /// base policy has no single recency list, if the options for shares or stripes are on, or if the scan finds no
+    /// page.
     pub(in crate::buffer) fn victim_by_scan(&mut self, device: &dyn DeviceView) -> Option<PageId> {
         if self.shares.is_some() || self.stripes.is_some() {
             return None;
@@ -309,8 +310,8 @@ impl Gcar<Base> {
         pages.find(|&page| !self.skip.page(device, page))
     }
 
-    /// Returns the recency list of the base policy if it has a single one ([`Base::in_order`]) and GCaR does not
-    /// filter it.
+    /// Returns the recency list of the base policy. Returns `None` if the base policy has no single list
+    /// ([`Base::in_order`]), or if GCaR filters it.
     #[inline(always)]
     pub(in crate::buffer) fn in_order(&mut self) -> Option<&mut Aged> {
         match self.skip {
@@ -321,8 +322,8 @@ impl Gcar<Base> {
 }
 
 impl<P: Policy> Gcar<P> {
-    /// Evicts the base policy's first choice among the pages whose chip is not in GC according to `passed_over`.
-    /// Without such pages, it evicts the base policy's first choice among all pages.
+    /// Evicts the base policy's first choice among the pages whose chip is not in GC. The view `passed_over` states
+    /// which chips are in GC. Without such pages, evicts the base policy's first choice among all pages.
     #[inline(always)]
     fn evict_filtered(
         &mut self,
@@ -331,7 +332,8 @@ impl<P: Policy> Gcar<P> {
         incoming: &Access,
         out: &mut Eviction,
     ) -> bool {
-        // The copy of the search for policies without GCaR also serves GCaR while no chip is in GC.
+        // The search is compiled separately for `Skip::Nothing`, which policies without GCaR use. GCaR also uses this
+        // copy while no chip is in GC.
         let skip = match self.skip {
             Skip::Gc if passed_over.chips_in_gc().is_empty() => Skip::Nothing,
             skip => skip,
@@ -346,8 +348,8 @@ impl<P: Policy> Gcar<P> {
         self.fall_back(device, incoming, out)
     }
 
-    /// Evicts the base policy's first choice among all pages that are not in flight, after a filtered search without
-    /// a result.
+    /// Evicts the base policy's first choice among all pages that are not in flight. Used after a filtered search that
+    /// found no page.
     #[inline(never)]
     fn fall_back(
         &mut self,
@@ -362,7 +364,8 @@ impl<P: Policy> Gcar<P> {
         fell_back
     }
 
-    /// Does the work of [`Self::evict`] if a request has shares of the chips, or if stripes are evicted together.
+    /// Chooses victims as [`Self::evict`] does, and applies the optional rules: `shares` limits the dirty victims of a
+    /// request on each chip, and `stripes` evicts the dirty pages of a stripe together.
     #[inline(never)]
     fn evict_limited(
         &mut self,
@@ -387,8 +390,8 @@ impl<P: Policy> Gcar<P> {
         found
     }
 
-    /// If the eviction has a single victim, evicts the other dirty pages of the victim's stripe together with it. The
-    /// pages are in ascending order.
+    /// If the eviction has a single victim, also evicts the other dirty pages of the victim's stripe. The victims are
+    /// then in ascending order of logical page.
     fn evict_stripe(&mut self, device: &dyn DeviceView, out: &mut Eviction) {
         let Some(stripes) = &mut self.stripes else {
             return;
@@ -435,7 +438,7 @@ impl<P: Policy> Policy for Gcar<P> {
         (self.protected, self.fallbacks) = (0, 0);
     }
 
-    // All other functions are those of the base policy.
+    // All functions below call those of the base policy.
     #[inline(always)]
     fn admits(&self, access: &Access) -> bool {
         self.base.admits(access)

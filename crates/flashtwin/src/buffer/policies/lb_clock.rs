@@ -1,20 +1,20 @@
-//! LB-CLOCK: a clock over blocks, whose victim is the largest cold one (Debnath, Subramanya, Du, Lilja, MASCOTS
-//! 2009).
+//! LB-CLOCK: a clock over blocks. The victim is the largest block that was not accessed recently (Debnath, Subramanya,
+//! Du, Lilja, MASCOTS 2009).
 //!
 //! An access to a cached block sets its reference bit. A new block enters behind the hand with the bit cleared. A
 //! victim is chosen in two steps. First, the hand advances to a block whose bit is clear, and clears the bits of the
-//! blocks that it passes. Then, among all blocks without the bit, the one with the most cached pages is the victim; of
-//! equals, the first from the hand on.
+//! blocks that it passes. Then, the victim is the block with the most cached pages among all blocks whose bit is clear.
+//! If several have equally many pages, it is the first of them from the hand on.
 //!
-//! The hand reaches the block that it passed last after all other blocks. The ring is therefore a queue:
+//! A block that the hand has just passed is the last one that the hand reaches again. The ring is therefore a queue:
 //!
 //! ```text
 //! hand -> B0r0 - B1r1 - B2r1 <- behind the hand
 //! ```
 //!
-//! The blocks without the bit are also in lists by size. If GCaR filters the policy, the hand passes over skipped
-//! blocks, which keep their bit and their place. With `cache_reads`, a read sets the bit and inserts its page as a
-//! write does. Without `cache_reads`, a read does neither.
+//! The blocks whose bit is clear are also in lists by size. If GCaR filters the policy, the hand passes over skipped
+//! blocks without changing their bit or place. With `cache_reads`, a read sets the bit or inserts its page, as a write
+//! does. Without `cache_reads`, a read does neither.
 
 use crate::buffer::blocks::{
     BlockParameters, BlockTable, BySize, FilteredParameters, NodeId, ReadParameters,
@@ -102,7 +102,7 @@ impl LbClock {
     }
 
     /// Moves the hand to the first block whose bit is clear, and clears the bits of the blocks before it. Blocks that
-    /// the search skips keep their bits. Returns false if all blocks are skipped.
+    /// the search skips keep their bits. Returns false if the search skips all blocks.
     fn sweep(&mut self, device: &dyn DeviceView, skip: Skip, out: &mut Eviction) -> bool {
         let Some(mut at) = self.ring.oldest() else {
             return false;
@@ -124,7 +124,7 @@ impl LbClock {
             self.ring.remove(at);
             self.ring.push_newest(at);
             out.inspected += 1;
-            // `next` is `None` if the block is the only one: the hand then reaches the same block again.
+            // `next` is `None` if there is only one block. The hand then reaches this block again.
             at = next.unwrap_or(at);
         }
     }
@@ -175,7 +175,7 @@ impl Policy for LbClock {
         if !self.sweep(device, skip, out) {
             return false;
         }
-        // The published algorithm finds the largest block in one round over the ring.
+        // The published algorithm inspects all blocks, in one round over the ring, to find the largest one.
         out.inspected += u64::from(self.blocks.len());
         let largest = |skip| {
             let blocks = &self.blocks;

@@ -1,10 +1,10 @@
-//! LFU with ageing: evicts the page with the fewest accesses, where old accesses count less and less (Robinson,
+//! LFU with ageing: evicts the page with the fewest accesses. The weight of old accesses decreases with time (Robinson,
 //! Devarakonda, SIGMETRICS 1990).
 //!
-//! An insertion sets the count to 1. A hit raises it by 1, to at most `count_max`. The victim is the page with the
-//! least count; of equals, the least recent one. Once the mean count exceeds `mean_max`, every count is halved and
-//! rounded up. If pages with two different counts then have an equal count, those that had the larger count are the
-//! more recent ones.
+//! An insertion sets the count of a page to 1. A hit raises it by 1, to at most `count_max`. The victim is the page
+//! with the least count. If several pages have this count, it is the least recent of them. Once the mean count exceeds
+//! `mean_max`, every count is halved and rounded up. Pages with two different counts may then have the same count. In
+//! the list of this count, the pages that had the larger count are the more recent ones.
 //!
 //! ```text
 //! count 3:  7            most recent ... least recent

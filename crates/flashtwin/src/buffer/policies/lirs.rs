@@ -1,23 +1,24 @@
-//! LIRS: pages with a short distance between references stay (Jiang and Zhang, SIGMETRICS 2002).
+//! LIRS: keeps pages with short distances between their references (Jiang and Zhang, SIGMETRICS 2002).
 //!
-//! A LIR page has a low inter-reference recency; all other pages are HIR pages. Stack S holds, by recency, the pages
-//! referenced since the least recent LIR page: LIR pages, cached HIR pages, and HIR pages that are no longer cached.
-//! Queue Q holds all cached HIR pages.
+//! Pages with a low inter-reference recency are LIR pages; all other pages are HIR pages. The stack S orders pages by
+//! recency, down to the least recent LIR page. It contains LIR pages, cached HIR pages, and HIR pages that are no
+//! longer cached. The queue Q contains all cached HIR pages.
 //!
-//! While there are too few LIR pages, a new page becomes LIR, except if the HIR pages already fill their share of the
-//! buffer. The exception applies after searches have skipped all pages of Q and have therefore evicted LIR pages.
-//! Without the exception, new pages would replace the evicted LIR pages until no old LIR page is left.
+//! While there are too few LIR pages, a new page becomes LIR. There is one exception: if the HIR pages already fill
+//! their share of the buffer, a new page becomes HIR. This happens when searches skip all pages of Q and therefore
+//! evict LIR pages. Without the exception, new pages would replace the evicted LIR pages until all old LIR pages are
+//! gone.
 //!
 //! - Hit on a LIR page: the page moves to the top of S.
 //! - Hit on a HIR page in S: the page becomes LIR, moves to the top of S, and is removed from Q.
 //! - Hit on a HIR page not in S: the page is put on top of S, and moves to the end of Q.
-//! - Miss: the front of Q is evicted. The new page is put on top of S. If it was in S, it becomes
-//!   LIR; otherwise it is HIR and is added at the end of Q.
-//! - If there is one LIR page too many, the one at the bottom of S becomes HIR and is added at the
-//!   end of Q. Then S is pruned, so that a LIR page is at its bottom.
+//! - Miss: the front of Q is evicted. The new page is put on top of S. If S remembered it, it becomes LIR. Otherwise it
+//!   becomes HIR and is added at the end of Q.
+//! - If there is one LIR page too many, the one at the bottom of S becomes HIR and is added at the end of Q. Then HIR
+//!   pages are removed from the bottom of S until a LIR page is there.
 //!
-//! S is bounded to twice the buffer: beyond this bound, the uncached page that was evicted first is forgotten. The
-//! paper specifies no bound; libCacheSim has this one.
+//! S is limited to twice the number of pages of the buffer. Beyond this limit, S forgets the uncached page that was
+//! evicted first. The limit is that of libCacheSim; the paper specifies none.
 
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make, GENERAL};
 use crate::buffer::ghosts::{Ghosts, Incoming, Place};
@@ -83,7 +84,7 @@ S (recent on top)      Q
 enum Status {
     #[default]
     Lir,
-    /// HIR page in Q; `in_stack` if it is also in S.
+    /// A cached HIR page, which is in Q. `in_stack` is true if the page is also in S.
     Hir { in_stack: bool },
 }
 
@@ -91,7 +92,7 @@ enum Status {
 #[derive(Clone, Debug)]
 pub struct Lirs {
     capacity: usize,
-    /// Number of LIR pages in a full buffer. `hir_pages` is the number of HIR pages in a full buffer.
+    /// Number of LIR pages when the buffer is full. `hir_pages` is the number of HIR pages in this case.
     lir_pages: usize,
     hir_pages: usize,
     lir: usize,
@@ -103,7 +104,8 @@ pub struct Lirs {
 }
 
 impl Lirs {
-    /// Creates the policy. `hir` pages of the buffer, at least one, are for HIR pages.
+    /// Creates the policy. The parameter `hir` is the number of pages of the buffer for HIR pages; at least one is
+    /// used.
     pub fn new(setup: &Setup) -> Lirs {
         let hir_pages = Parameters::of(&setup.settings).hir.0.max(1);
         Lirs {
@@ -119,7 +121,7 @@ impl Lirs {
         }
     }
 
-    /// Whether S had the incoming page; the page is then removed from S.
+    /// Whether S remembered the incoming page as an uncached page. If so, removes it from S.
     fn arrives(&mut self, lpn: Lpn) -> bool {
         if let Some(known) = self.incoming.known(lpn) {
             return known;
@@ -132,8 +134,8 @@ impl Lirs {
         self.incoming.keep(lpn, ghost.is_some())
     }
 
-    /// Makes a page that is in no list a LIR page. If there are then too many LIR pages, the least recent one becomes
-    /// HIR.
+    /// Makes a page that is neither in S nor in Q a LIR page. If there are then too many LIR pages, the least recent
+    /// one becomes HIR.
     fn push_lir(&mut self, page: PageId) {
         self.status[page.0 as usize] = Status::Lir;
         self.stack.push_newest(Place::Page(page).number());
@@ -179,7 +181,7 @@ impl Lirs {
         }
     }
 
-    /// Puts a HIR page, which is not in S, on top of S.
+    /// Puts a HIR page on top of S. The page must not be in S.
     fn push_hir(&mut self, page: PageId) {
         self.status[page.0 as usize] = Status::Hir { in_stack: true };
         self.stack.push_newest(Place::Page(page).number());
@@ -194,7 +196,8 @@ impl Lirs {
         }
     }
 
-    /// Returns the least recent LIR page that `skip` does not exclude. Used if all pages of Q are skipped.
+    /// Returns the least recent cached page of S that `skip` does not exclude. Used when the search skips all pages of
+    /// Q, so only LIR pages can be found.
     #[cold]
     fn search_stack(
         &self,
@@ -280,8 +283,7 @@ impl Policy for Lirs {
         true
     }
 
-    /// Formats the stack S and the queue Q. In S, `L` and `H` follow the cached pages, and ghosts
-    /// have no state.
+    /// Formats the stack S and the queue Q. In S, `L` or `H` follows each cached page. Uncached pages have no letter.
     fn state(&self, device: &dyn DeviceView) -> String {
         let mut stack: Vec<String> = (self.stack.iter_oldest_first())
             .map(|number| match Place::of(number) {

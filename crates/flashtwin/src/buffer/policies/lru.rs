@@ -7,7 +7,7 @@ use crate::buffer::policy::{pages_text, Access, DeviceView, Eviction, Policy, Pr
 use crate::buffer::{Aged, PageId, Setup};
 use crate::component::{source, Provenance};
 
-/// Name of LRU, the policy to which others are compared.
+/// Name of LRU, the policy with which other policies are compared.
 pub(in crate::buffer) const NAME: &str = "lru";
 
 pub(crate) const ENTRIES: &[Entry] = &[Entry {

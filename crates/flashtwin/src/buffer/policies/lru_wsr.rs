@@ -1,8 +1,8 @@
 //! LRU-WSR: LRU that gives a dirty page a second chance (Jung et al. 2008).
 //!
-//! Hits and insertions are as in LRU, and clear the cold flag of the page. The search starts at the least recent
-//! page. A clean page is the victim, whatever its flag. A dirty page is the victim if its flag is set. Otherwise the
-//! flag is set, and the page moves to the most recent end.
+//! Hits and insertions are as in LRU, and clear the cold flag of the page. The search starts at the least recent page.
+//! A clean page is the victim, whether its flag is set or not. A dirty page is the victim if its flag is set.
+//! Otherwise, its flag is set and the page moves to the most recent end.
 
 use crate::buffer::entry::{cost, example, Entry, Family, Make};
 use crate::buffer::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};

@@ -1,11 +1,11 @@
-//! MIN: the most hits that any policy can have, because it knows the future (Belady, IBM Systems Journal 5(2), 1966).
+//! MIN: knows future accesses and has the most hits that any policy can have (Belady, IBM Systems Journal 5(2), 1966).
 //!
-//! The victim is the cached page whose next access is the latest. Every page that misses enters the buffer. MIN needs
-//! the complete list of accesses in advance.
+//! The victim is the cached page that will be accessed latest. Every page that misses enters the buffer. MIN needs the
+//! complete list of accesses in advance.
 //!
-//! The set of cached pages is stored by time: for each cached page, the position of its next access in the list of
-//! accesses. These positions form a set. An access is a hit if its own position is in the set. The victim is the page
-//! with the largest position. The numbers of the pages are not needed.
+//! The buffer is stored as a set of positions in the list of accesses: for each cached page, the position of its next
+//! access. An access is a hit if its own position is in the set. The victim is the page with the largest position. Page
+//! numbers are not needed.
 
 use crate::buffer::entry::{cost, Entry, Family, Make};
 use crate::component::{source, Provenance};
@@ -43,13 +43,13 @@ buffer    [ 1  2  3 ]   next access after 2, 3, 1 -> victim: 2",
     ..Entry::PLAIN
 }];
 
-/// Returns the number of accesses that hit in a buffer of `capacity` pages, which starts empty.
+/// Returns the number of hits in a buffer of `capacity` pages that is empty at the start.
 pub fn hits(accesses: &[Lpn], capacity: u32) -> u64 {
     if capacity == 0 {
         return 0;
     }
     let mut cached = Positions::new(accesses.len());
-    // Number of cached pages that are not accessed again. Any of these pages is an equally good victim.
+    // Number of cached pages that will not be accessed again. All of them are equally good victims.
     let mut never = 0_u64;
     let mut free = capacity;
     let mut hits = 0;
@@ -73,7 +73,7 @@ pub fn hits(accesses: &[Lpn], capacity: u32) -> u64 {
 
 const NEVER: usize = usize::MAX;
 
-/// Returns, for each access, the position in the list of the next access to the same page; `NEVER` if there is none.
+/// Returns, for each access, the position of the next access to the same page; `NEVER` if there is none.
 fn next_accesses(accesses: &[Lpn]) -> Vec<usize> {
     let mut seen = HashMap::new();
     let mut next = vec![NEVER; accesses.len()];
@@ -85,10 +85,10 @@ fn next_accesses(accesses: &[Lpn]) -> Vec<usize> {
     next
 }
 
-/// A set of numbers below a bound. The lowest bitmap is the set; each higher bitmap marks the non-empty words of the
-/// one below.
+/// A set of numbers below a bound, as bitmaps on several levels. The lowest bitmap is the set itself. Each bit of a
+/// higher bitmap marks a word of the bitmap below that is not empty.
 struct Positions {
-    /// The bitmaps, the set itself first. The last level has a single word.
+    /// The bitmaps. The lowest one, the set itself, is first. The highest one, which has a single word, is last.
     levels: Vec<Vec<u64>>,
 }
 

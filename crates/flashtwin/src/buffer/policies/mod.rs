@@ -1,7 +1,8 @@
-//! Buffer policies, one per file, and the table from which their common type is made.
+//! Buffer policies, one per file, and the table of these policies. The table generates the type that contains all of
+//! them.
 
-/// Calls the macro `then` with the table: file and type of every policy that needs no base policy, in the order of
-/// the documentation. `+ Prefetch` marks policies that implement [`super::policy::Prefetch`].
+/// Passes the table of policies to the macro `then`: file and type of every policy that needs no base policy, in the
+/// order of the documentation. `+ Prefetch` marks policies that implement [`super::policy::Prefetch`].
 macro_rules! policies {
     ($then:ident! $rest:tt) => {
         $then! { $rest

@@ -1,19 +1,20 @@
-//! PUD-LRU: blocks by predicted average update distance (a reconstruction after Hu, Jiang, Tian, Xu, MASCOTS
+//! PUD-LRU: ranks blocks by predicted average update distance (a reconstruction after Hu, Jiang, Tian, Xu, MASCOTS
 //! 2010).
 //!
 //! PUD = (now - t) / f, where t is the time at which the block was inserted. The number f counts the page writes to the
 //! block since then, including the insertion. The unit of time is one page write. The victim is chosen among the blocks
-//! whose PUD is above the mean, or among all blocks if there are none. The block with the most pages is the victim; of
-//! equals, the one with the larger PUD, then the least recent one. All its pages are evicted. The paper publishes the
-//! key; formula and threshold are ours.
+//! whose PUD is above the mean, or among all blocks if there are none. The victim is the block with the most pages.
+//! Ties go to the larger PUD, then to the least recent block. All pages of the block are evicted. The paper publishes
+//! PUD as the key; the formula and the threshold are ours.
 //!
-//! PUDs are compared as fractions. For the mean, 1 / f is stored in a unit that makes it a whole number for f up to 46.
-//! For larger f it is rounded down.
+//! To compare PUDs exactly, they are kept as fractions. The mean is computed from the values of 1 / f, counted in a
+//! small unit. For f up to 46, 1 / f is a whole number of units. For larger f, it is rounded down.
 //!
-//! The mean is kept up to date. A block whose PUD cannot be above the mean waits in a *room*. A block with f of 2^k or
-//! more waits in room k as long as (now - t) / 2^k is not above the mean. This value is at least the PUD of the block.
-//! Blocks enter every room in the order of t, so a search examines only the first block of a room. The blocks that do
-//! not wait are in heaps. For each number of pages, there are heaps by f, each with the earliest t first:
+//! Sums over all blocks give the mean without a scan. A block whose PUD cannot be above the mean waits in a *room*. A
+//! block in room k has f of 2^k or more. It waits as long as (now - t) / 2^k is not above the mean. This value is at
+//! least its PUD. Blocks enter every room in the order of t, so a search examines only the first block of a room. The
+//! blocks that do not wait are in heaps. For each number of pages there is one heap per value or range of f, each with
+//! the earliest t first:
 //!
 //! ```text
 //! room 0   B6 - B5 - B0           room 1   -          room 2   B10
@@ -23,11 +24,11 @@
 //!
 //! A write does not move a block to another room or heap. Since f only grows, the PUD computed from the least f of a
 //! heap may be too large, but never too small. A search that reaches a block moves the block to the room or heap where
-//! it belongs. An upper bound of the PUDs is also stored for each number of pages, so that a search skips all heaps
+//! it belongs. For each number of pages, an upper bound of the PUDs is also stored, so that a search can skip all heaps
 //! without candidates.
 //!
 //! With `cache_reads`, pages that are read enter the buffer, and a read makes its block the most recent one. Reads
-//! thus affect the last tie-break, but do not count as updates. Without `cache_reads`, reads change nothing.
+//! therefore affect only the last tie-break; they do not count as updates. Without `cache_reads`, reads change nothing.
 
 use crate::buffer::entry::{cost, example, Entry, Family, Make, BLOCKS};
 use crate::component::{source, Provenance};
@@ -71,10 +72,10 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
 
 /// Number of heaps for each number of pages. The heaps cover values of f below 2^32.
 const HEAPS: usize = 128;
-/// Number of rooms in which blocks wait. There is one room for each octave of f.
+/// Number of rooms in which blocks wait. Room k is for values of f of 2^k or more.
 const ROOMS: usize = 32;
 
-/// Returns the heap for blocks with this f; [`least_of`] returns the least f of a heap.
+/// Returns the number of the heap for blocks with this f. [`least_of`] returns the least f of a heap.
 fn heap_of(f: u32) -> usize {
     match f.ilog2() {
         0 | 1 => f as usize,
@@ -89,8 +90,8 @@ fn least_of(heap: usize) -> u32 {
     }
 }
 
-/// Number of units into which 1 is divided: the least common multiple of 1 to 46. Thus 1 / f is a whole number of units
-/// for f up to 46. The least common multiple of 1 to 47 does not fit into 64 bits.
+/// Number of units in 1: the least common multiple of 1 to 46. For f up to 46, 1 / f is therefore a whole number of
+/// units. The least common multiple of 1 to 47 does not fit into 64 bits.
 const UNIT: u64 = 9_419_588_158_802_421_600;
 
 /// Returns 1 / f in units.
@@ -98,7 +99,7 @@ fn share(f: u32) -> u64 {
     UNIT / u64::from(f)
 }
 
-/// Returns the PUD of a block `age` page writes after its insertion, in units; `share` is 1 / f in units.
+/// Returns the PUD, in units, of a block that was inserted `age` page writes ago. `share` is 1 / f in units.
 fn pud(age: u64, share: u64) -> u128 {
     u128::from(age) * u128::from(share)
 }
@@ -107,19 +108,19 @@ fn pud(age: u64, share: u64) -> u128 {
 struct Block {
     /// Time t at which the block was inserted.
     at: u64,
-    /// Number of writes f, and 1 / f in units.
+    /// Number of page writes to the block, f. The field `share` is 1 / f in units.
     writes: u32,
     share: u64,
-    /// Value of `clock` at the last access to this block; a larger number is more recent.
+    /// Value of `clock` at the last access to this block. A block with a larger value is more recent.
     used: u64,
     /// Whether the block has changed since the last search.
     changed: bool,
-    /// The room in which the block waits; meaningful only if the block is in no heap.
+    /// The room in which the block waits. Valid only if the block is in no heap.
     room: u8,
 }
 
-/// Upper bound of the PUDs of all blocks with a certain number of pages. The bound is `pud` at time `at`, and rises
-/// by `slope` with each page write after it.
+/// Upper bound of the PUDs of all blocks with a certain number of pages. At time `at` the bound is `pud`. With each
+/// later page write it rises by `slope`.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ceiling {
     pud: u128,
@@ -141,21 +142,21 @@ pub struct PudLru {
     waiting: Box<Lists<ROOMS>>,
     /// Rooms entered so far.
     rooms: usize,
-    /// The blocks that do not wait, in heaps by (t, `used`).
+    /// The blocks that do not wait, in heaps ordered by t, then by `used`.
     heaps: Heaps<(u64, u64)>,
-    /// For each number of pages, the heaps that are not empty, as bits.
+    /// For each number of pages, one bit per heap: whether the heap has blocks.
     filled: Vec<u128>,
-    /// The numbers of pages for which at least one heap is not empty, as bits.
+    /// One bit for each number of pages: whether any of its heaps has blocks.
     sizes: Vec<u64>,
-    /// For each number of pages: an upper bound of the PUDs.
+    /// For each number of pages, an upper bound of the PUDs of the blocks.
     ceilings: Vec<Ceiling>,
     /// Page writes so far.
     now: u64,
     clock: u64,
-    /// Sums over all blocks, both in units: `shares` is the sum of 1 / f, `shares_at` the sum of t / f.
+    /// Two sums over all blocks, both in units: `shares` is the sum of 1 / f, and `shares_at` is the sum of t / f.
     shares: u128,
     shares_at: u128,
-    /// Blocks changed since the last search. The next search updates heaps and sums for them.
+    /// Blocks that have changed since the last search. The next search updates the heaps and the sums for these blocks.
     changed: Vec<NodeId>,
 }
 
@@ -199,7 +200,8 @@ impl PudLru {
         }
     }
 
-    /// Moves the waiting blocks whose PUD may be above `mean` into heaps. Without a mean, moves all waiting blocks.
+    /// Moves the waiting blocks whose PUD may be above `mean` into heaps. If `mean` is `None`, moves all waiting
+    /// blocks.
     fn end_waiting(&mut self, now: u64, mean: Option<u128>) {
         let mut room = 0;
         while room < self.rooms {
@@ -222,14 +224,14 @@ impl PudLru {
         }
     }
 
-    /// Removes the contribution of a block from the sums.
+    /// Subtracts the values of a block from the sums.
     fn leave_sums(&mut self, node: NodeId) {
         let block = &self.blocks[node];
         self.shares -= u128::from(block.share);
         self.shares_at -= pud(block.at, block.share);
     }
 
-    /// Puts a block, which is in no heap, into the heap where it belongs.
+    /// Puts a block into the heap for its number of pages and its f. The block must be in no heap.
     fn file(&mut self, node: NodeId) {
         let pages = self.blocks.pages(node) as usize;
         let block = &self.blocks[node];
@@ -278,8 +280,8 @@ impl PudLru {
         }
     }
 
-    /// Finds the victim among the blocks with a PUD above `mean`, or among all blocks if `mean` is `None`: the block
-    /// with the most pages, then with the larger PUD, then the least recent one.
+    /// Returns the victim among the blocks with a PUD above `mean`, or among all blocks if `mean` is `None`. The victim
+    /// is the block with the most pages. Ties go to the larger PUD, then to the least recent block.
     fn search(
         &mut self,
         device: &dyn DeviceView,
@@ -303,8 +305,8 @@ impl PudLru {
             };
             let slope = least_of(self.filled[pages].trailing_zeros() as usize);
             let mut heap = 0;
-            // Heaps are searched in ascending order. `put_right` moves a block only to a later one of these heaps, so
-            // the block is still found.
+            // Heaps are searched in ascending order. `put_right` only moves a block to a heap that is searched later,
+            // so the search still finds the block.
             while self.filled[pages] >> heap != 0 {
                 heap += self.filled[pages].wrapping_shr(heap).trailing_zeros();
                 let at = pages * HEAPS + heap as usize;
@@ -325,8 +327,8 @@ impl PudLru {
         None
     }
 
-    /// Moves blocks from the top of a heap to the heaps where they belong. Stops at a block that is in its right
-    /// heap, or that is no better than the best block that `search` has found.
+    /// Moves blocks from the top of a heap to the heaps where they belong. Stops at a block that is already in its
+    /// right heap, or that cannot be better than the best block found by `search`.
     fn put_right(&mut self, heap: usize, search: &Search) {
         while let Some(((at, used), node)) = self.heaps.first(heap) {
             let block = &self.blocks[node];
@@ -366,8 +368,8 @@ impl PudLru {
     }
 }
 
-/// A PUD in two forms: as an exact fraction, by which blocks are ordered, and as a number of units, which is compared
-/// with the mean.
+/// A PUD in two forms: an exact fraction, which serves to compare blocks, and a number of units, which is compared with
+/// the mean.
 #[derive(Clone, Copy, Debug)]
 struct Pud {
     age: u64,
@@ -396,18 +398,19 @@ impl PartialEq for Pud {
 
 impl Eq for Pud {}
 
-/// PUD of a block, then the time of its last use.
+/// Rank of a block: its PUD, then the time of its last use.
 type Rank = (Pud, Reverse<u64>);
 
-/// A search among all blocks that have the same number of pages.
+/// Search for the victim among all blocks with the same number of pages.
 struct Search {
     now: u64,
     /// The mean; only PUDs above it are candidates.
     mean: Option<u128>,
     best: Option<(Rank, NodeId)>,
-    /// The best of the blocks that were skipped because of their chips.
+    /// Rank of the best block that was skipped because of its chips.
     skipped: Option<Rank>,
-    /// An upper bound of the PUDs of the blocks that the search has not examined or has rejected.
+    /// An upper bound of the PUDs of two groups of blocks: those that the search did not examine, and those that it
+    /// rejected.
     ceiling: u128,
 }
 

@@ -1,18 +1,19 @@
-//! Req-block: write requests as the unit of replacement (a reconstruction after Lin, Sha, Li, Cai, Gerofi, Shi, Liao,
-//! "DRAM Cache Management with Request Granularity for NAND-based SSDs", ICPP 2022).
+//! Req-block: uses write requests as the unit of replacement (a reconstruction after Lin, Sha, Li, Cai, Gerofi, Shi,
+//! Liao, "DRAM Cache Management with Request Granularity for NAND-based SSDs", ICPP 2022).
 //!
 //! The abstract of the paper gives three rules. Data are managed by write request. Lists of several levels filter the
-//! blocks of requests by size and hotness. Small blocks are kept longer. The remaining rules are ours:
+//! blocks of requests by size and hotness. Small blocks are kept longer. The remaining rules are ours. A *block* here
+//! is a set of pages of one write request:
 //!
 //! - Insertion: the pages of a write request form a block at the head of IRL, the list of inserted requests.
-//! - Hit on a small block: the whole block moves to the head of SRL, the list of small requests. A block is small if
-//!   it has at most `small_request` pages when the request starts to access it.
+//! - Hit on a small block: the whole block moves to the head of SRL, the list of small requests. A block is small if it
+//!   has at most `small_request` pages when the request starts to access it.
 //! - Hit on a large block: the pages that are hit are removed from it. The pages that one request removes form a new
 //!   block at the head of DRL, the list of divided requests.
-//! - Victim: among the blocks at the tails of IRL, DRL and SRL, the one with the least hits / (pages * age). Of
-//!   equals, the first in this order of lists. The hits of a block are the requests that accessed it, including the
-//!   request that created it. Age is measured in page accesses.
-//! - Together with a victim from DRL, the block from which it was divided is evicted, if that block is still in IRL.
+//! - Victim: the blocks at the tails of IRL, DRL and SRL are compared. The victim is the one with the least hits /
+//!   (pages * age). Ties go to the first list in this order. The hits of a block are the requests that accessed it,
+//!   including the request that created it. Age is measured in page accesses.
+//! - If the victim is from DRL, the block from which it was divided is evicted too, if that block is still in IRL.
 //! - The block that the current request fills is a victim only if there is no other block.
 //!
 //! ```text
@@ -21,7 +22,7 @@
 //! SRL  {4} - {2,3}               small ones that were hit
 //! ```
 //!
-//! Only writes enter the buffer; reads and writes count as hits.
+//! Only writes enter the buffer. Both reads and writes of cached pages count as hits.
 
 use crate::buffer::blocks::{BlockTable, NodeId};
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make};
@@ -84,7 +85,7 @@ const IRL: u8 = 0;
 const DRL: u8 = 1;
 const SRL: u8 = 2;
 
-/// Identity of a block: its node, and the time of its insertion, since nodes are reused.
+/// Identity of a block: its node, and the time of its insertion. The time is needed because nodes are reused.
 type Arrival = (NodeId, u64);
 
 #[derive(Clone, Debug, Default)]
@@ -94,12 +95,11 @@ struct Request {
     /// Time of the insertion, unique to the block.
     at: u64,
     hits: u32,
-    /// The last request that hit the block. `small` states whether the block was small at the first hit by that
-    /// request.
+    /// The last request that hit the block. `small` is true if the block was small when this request first hit it.
     hit_by: u64,
     small: bool,
     list: u8,
-    /// The block that was last divided from this one.
+    /// The block in DRL that was last divided from this one.
     divided: Option<NodeId>,
     /// The block from which this one was divided.
     origin: Option<Arrival>,
@@ -108,7 +108,7 @@ struct Request {
 /// Request-granularity cache.
 #[derive(Clone, Debug)]
 pub struct ReqBlock {
-    /// Maximum number of pages of a small block, counted when the block is hit.
+    /// Maximum number of pages of a small block. The pages are counted when the block is hit.
     small_request: u32,
     blocks: BlockTable<Request>,
     lists: Lists<3>,
@@ -136,7 +136,7 @@ impl ReqBlock {
         (self.blocks[node].at == at && self.blocks.pages(node) > 0).then_some(node)
     }
 
-    /// Adds a new block at the head of a list, and returns its node.
+    /// Adds a new block at the head of a list. Returns the node of the block.
     fn add(&mut self, list: u8, request: u64, origin: Option<Arrival>) -> NodeId {
         let node = self.blocks.add_apart(0);
         self.blocks[node] = Request {
@@ -157,7 +157,7 @@ impl ReqBlock {
         self.blocks.remove(node);
     }
 
-    /// Returns the block that collects the pages which `request` removes from the block `from`.
+    /// Returns the block for the pages that `request` removes from the block `from`. Creates it if necessary.
     fn divided(&mut self, from: NodeId, request: u64) -> NodeId {
         let origin = Some((from, self.blocks[from].at));
         let of = |&node: &NodeId| self.blocks.pages(node) > 0 && self.blocks[node].origin == origin;
@@ -178,8 +178,8 @@ impl ReqBlock {
         hits(a) * room(b) < hits(b) * room(a)
     }
 
-    /// Returns the coldest of up to three candidates, one from each list. The candidate of a list is the block nearest
-    /// to its tail that is not skipped.
+    /// Compares one candidate from each list, and returns the one with the least hits / (pages * age). The candidate of
+    /// a list is the block nearest to its tail that is not skipped.
     fn choose(
         &self,
         inspected: &mut u64,

@@ -1,14 +1,14 @@
 //! S3-FIFO: a small queue filters out pages that are not accessed again (Yang et al., SOSP 2023, Algorithm 1).
 //!
-//! S, a small FIFO, receives new pages; M, the main FIFO, receives pages that are accessed again. G remembers pages
-//! evicted from S. A hit raises the page's count by 1, to at most 3. A page that misses enters M if G remembers it,
-//! otherwise S, with count 0. The victim is taken from M if M holds more than its share of the buffer or S is empty,
-//! otherwise from S:
+//! S, a small FIFO, receives new pages. M, the main FIFO, receives pages that are accessed again. G remembers pages
+//! that were evicted from S. A hit raises the page's count by 1, to at most 3. A page that misses enters with count 0:
+//! into M if G remembers it, otherwise into S. The victim is taken from M if M has more than its share of the buffer or
+//! S is empty, otherwise from S:
 //!
-//! - From S, oldest first: a page with a count of 2 or more moves to M, with count 0. Any other page is the victim,
-//!   and G remembers it.
-//! - From M, oldest first: a page with a count of 1 or more moves to the newest end, with its count lowered by 1. Any
-//!   other page is the victim.
+//! - From S, oldest page first: a page with a count of 2 or more moves to M, and its count becomes 0. Any other page is
+//!   the victim, and G remembers it.
+//! - From M, oldest page first: a page with a count of 1 or more moves to the newest end, and its count decreases by 1.
+//!   Any other page is the victim.
 //!
 //! Until the first eviction, pages for which S has no room enter M, as in libCacheSim. In the paper, S receives all
 //! new pages.
@@ -99,7 +99,7 @@ pub struct S3Fifo {
 }
 
 impl S3Fifo {
-    /// Creates the policy with queues of the sizes in its parameters.
+    /// Creates the policy with empty queues. The parameters give their sizes.
     pub fn new(setup: &Setup) -> S3Fifo {
         let Parameters { small, ghosts } = Parameters::of(&setup.settings);
         let small_pages = small.0;
@@ -115,7 +115,7 @@ impl S3Fifo {
         }
     }
 
-    /// Whether G remembered the incoming page; G then forgets it.
+    /// Whether G remembered the incoming page. If so, G forgets the page.
     fn arrives(&mut self, lpn: Lpn) -> bool {
         let known = self.incoming.known(lpn);
         known.unwrap_or_else(|| {
@@ -136,8 +136,8 @@ impl S3Fifo {
         queues.len(M) > self.main_pages || queues.len(S) == 0
     }
 
-    /// Returns the victim in S; `None` if there is none. Pages with a count of 2 or more that the search passes move
-    /// to M.
+    /// Returns the victim in S; `None` if there is none. If the search passes a page with a count of 2 or more, it
+    /// moves this page to M.
     fn search_small(
         &mut self,
         device: &dyn DeviceView,
@@ -227,7 +227,7 @@ impl Policy for S3Fifo {
             .or_else(|| self.search_small(device, skip, out))
             .or_else(|| self.search_main(device, skip, out));
         let Some(page) = found else { return false };
-        // G forgets the incoming page, if it has it, to make room for the victim (D-161).
+        // Make room in G for the victim: if G remembers the incoming page, G forgets it (D-161).
         self.arrives(incoming.lpn);
         if !self.pages[page.0 as usize].in_main {
             let lpn = device.lpn(page);

@@ -1,9 +1,10 @@
-//! SIEVE: FIFO with a hand that filters out pages not visited (Zhang et al., NSDI 2024, Algorithm 1).
+//! SIEVE: FIFO with a hand that evicts the first page without a hit since the hand last passed it (Zhang et al., NSDI
+//! 2024, Algorithm 1).
 //!
 //! A hit marks the page as visited. A page that misses enters at the newest end, without the mark. The hand moves from
 //! the oldest page to the newest, and then starts again at the oldest. If the page at the hand has the mark, the mark
-//! is cleared, and the page keeps its place. The first page without the mark is the victim, and the hand stays at this
-//! position.
+//! is cleared, and the page keeps its place in the list. The first page without the mark is the victim, and the hand
+//! stays at the victim's position.
 
 use crate::buffer::entry::{cost, example, Entry, Family, Make, GENERAL};
 use crate::buffer::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
@@ -49,7 +50,7 @@ pub struct Sieve {
     queue: List,
     /// For each page: whether it has been visited.
     visited: Vec<bool>,
-    /// The page at the hand; `None` for the oldest.
+    /// The page at the hand; `None` if the hand is at the oldest page.
     hand: Option<PageId>,
 }
 

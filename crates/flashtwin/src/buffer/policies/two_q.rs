@@ -1,12 +1,12 @@
 //! 2Q, full version: a page is kept longer once it is referenced again (Johnson and Shasha, VLDB 1994).
 //!
-//! A1in, a FIFO, receives pages on their first reference. A1out remembers pages evicted from A1in. Am, an LRU list,
-//! holds pages that were referenced again. A hit in Am moves the page to the most recent end. A hit in A1in changes
-//! nothing, since references in quick succession count as one.
+//! A1in, a FIFO, receives pages on their first reference. A1out remembers pages that were evicted from A1in. Am, an LRU
+//! list, contains pages that were referenced again. A hit in Am moves the page to the most recent end. A hit in A1in
+//! changes nothing, since references in quick succession count as one.
 //!
-//! A page that misses enters Am if A1out remembers it, otherwise A1in. If A1in holds more than Kin pages, its target
-//! size, the victim is its oldest page, which A1out remembers. Otherwise the victim is the least recent page of Am,
-//! which is not remembered. A1out holds Kout page numbers. When it is full, it forgets the oldest one.
+//! A page that misses enters Am if A1out remembers it, otherwise A1in. If A1in has more pages than its target size Kin,
+//! the victim is its oldest page, and A1out remembers the victim. Otherwise, the victim is the least recent page of Am,
+//! and it is not remembered. A1out contains at most Kout page numbers. When it is full, it forgets the oldest one.
 
 use crate::buffer::age_index::AgedLists;
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make, GENERAL};
@@ -81,7 +81,7 @@ pub struct TwoQ {
 }
 
 impl TwoQ {
-    /// Creates the policy with the sizes Kin and Kout in its parameters.
+    /// Creates the policy with empty lists. The parameters give the sizes Kin and Kout.
     pub fn new(setup: &Setup) -> TwoQ {
         let Parameters { k_in, k_out } = Parameters::of(&setup.settings);
         TwoQ {
@@ -94,7 +94,7 @@ impl TwoQ {
         }
     }
 
-    /// Whether A1out remembered the incoming page; A1out then forgets it.
+    /// Whether A1out remembered the incoming page. If so, A1out forgets the page.
     fn arrives(&mut self, lpn: Lpn) -> bool {
         let known = self.incoming.known(lpn);
         known.unwrap_or_else(|| {
@@ -154,7 +154,7 @@ impl Policy for TwoQ {
         let mut oldest = |list| self.lists.oldest_not(list, device, skip, out);
         let found = lists.into_iter().find_map(&mut oldest);
         let Some(page) = found else { return false };
-        // A1out forgets the incoming page, if it has it, to make room for the victim (D-161).
+        // Make room in A1out for the victim: if A1out remembers the incoming page, A1out forgets it (D-161).
         self.arrives(incoming.lpn);
         if !self.in_am[page.0 as usize] {
             self.a1out.push_bounded(0, device.lpn(page), self.k_out);

@@ -5,7 +5,7 @@
 //! its least recent page is the candidate to move to the probation segment. As long as the buffer has room, the
 //! candidate moves without a comparison. In a full buffer, the count of the candidate is compared with that of its
 //! rival. The rival is the least recent page of the probation segment or, if this segment is empty, of the protected
-//! segment. The page with the smaller count is evicted; if the counts are equal, the candidate is.
+//! segment. The page with the smaller count is evicted. If the counts are equal, the candidate is evicted.
 //!
 //! A hit in the probation segment moves the page to the protected segment. If the protected segment is then too large,
 //! its least recent page moves back to the probation segment.
@@ -26,11 +26,11 @@ parameters! {
     struct Parameters {
         /// Size of the window; at least one page.
         admission_window: Pages = Kind::Window, "0.01", "original: 0.01 of the capacity";
-        /// Maximum share of the pages behind the window that are in the protected segment.
+        /// Share of the segmented LRU (all pages outside the window) that the protected segment may occupy.
         protected: f64 = Kind::Share, "0.8", "original: 0.8";
         /// How accesses are counted: in a count-min sketch with 8 bytes per page (`sketch`), or exactly.
         counts: Counting = Kind::Choice(Counting::WORDS), "\"sketch\"", "original";
-        /// Number of accesses per page of the buffer after which all counts are halved.
+        /// Number of accesses after which all counts are halved, as a multiple of the pages of the buffer.
         sample: u32 = Kind::Count(1, 1000), "10", "common: as in Caffeine";
     }
 }
@@ -97,8 +97,8 @@ pub struct WTinyLfu {
     /// For each page: the index of its list.
     at: Vec<usize>,
     counts: Frequencies,
-    /// The incoming page. The entry exists from the time when the access is counted until the page is inserted, so that
-    /// the access is counted once.
+    /// The incoming page, from the time when its access is counted until the page is inserted. The access is therefore
+    /// counted only once.
     incoming: Incoming<()>,
 }
 
@@ -118,7 +118,7 @@ impl WTinyLfu {
         }
     }
 
-    /// Counts the access to the incoming page, unless this access has been counted already.
+    /// Counts the access to the incoming page, unless it has been counted already.
     fn arrives(&mut self, lpn: Lpn) {
         if self.incoming.known(lpn).is_none() {
             self.counts.record(lpn);

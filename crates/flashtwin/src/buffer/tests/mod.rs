@@ -1,4 +1,4 @@
-//! Tests of parts that policies share, and of cases that access strings do not reach.
+//! Tests of code that several policies share, and of situations that access strings cannot produce.
 
 mod page;
 mod system;
@@ -8,7 +8,7 @@ use crate::component::Settings;
 use crate::stepping::Traceable;
 use crate::units::Lpn;
 
-/// Returns the parameters of a policy. Those in `set` have the given values, all others their defaults.
+/// Returns the parameters of a policy. The parameters in `set` have the given values; all others have their defaults.
 fn settings(policy: &str, capacity: u32, set: &[(&str, &str)]) -> Settings {
     let device = Traceable {
         policy,

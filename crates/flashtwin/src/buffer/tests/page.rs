@@ -1,5 +1,5 @@
-//! Page policies in situations that access strings cannot produce: pages become clean in the buffer, and the chip of
-//! a page changes or is unknown.
+//! Tests of policies that rank pages, in situations that access strings cannot produce: pages become clean in the
+//! buffer, and the chip of a page changes or is unknown.
 
 use super::super::entry::Family;
 use super::super::policies::ad_lru::AdLru;
@@ -16,7 +16,7 @@ use crate::units::{ChipId, Lpn, Time};
 const PAGES: u32 = 24;
 const CHIPS: u32 = 4;
 
-/// A device in which page i is logical page i.
+/// A device in which cached page number i is logical page i.
 struct Fake {
     in_gc: ChipSet,
     dirty: [bool; PAGES as usize],
@@ -155,8 +155,8 @@ fn a_page_is_skipped_by_its_current_chip() {
     );
 }
 
-/// All pages are on a chip in GC, then one page moves to another chip. Every page policy that GCaR filters must evict
-/// this page.
+/// All pages are on a chip in GC, then one page moves to another chip. Every policy that ranks pages must evict this
+/// page if GCaR filters it.
 #[test]
 fn every_policy_of_pages_follows_one_to_another_chip() {
     for base in ChosenPolicy::base_names() {
@@ -191,7 +191,7 @@ fn every_policy_of_pages_follows_one_to_another_chip() {
     }
 }
 
-/// Lists of AD-LRU, the oldest page first, each page with its cold flag.
+/// Lists of AD-LRU. In each list, the oldest page is first, and each page has its cold flag.
 #[derive(Default)]
 struct Plain {
     lists: [Vec<(u32, bool)>; 2],

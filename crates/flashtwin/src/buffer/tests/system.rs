@@ -1,5 +1,5 @@
-//! System-aware policies in situations that access strings cannot produce: placements change, channels are idle,
-//! chips are close to GC.
+//! Tests of policies that use the state of the chips, in situations that access strings cannot produce: placements
+//! change, channels are idle, chips are close to GC.
 
 use super::super::policies::cda_gc::CdaGc;
 use super::super::policies::co_active::CoActive;
@@ -21,7 +21,7 @@ struct Chip {
     open_pages: u32,
 }
 
-/// A device in which page i is logical page i. It collects garbage when 2 free blocks are left.
+/// A device in which cached page number i is logical page i. A chip collects garbage when it has 2 free blocks.
 struct Fake {
     chips: Vec<Chip>,
     in_gc: ChipSet,
@@ -80,7 +80,7 @@ impl Fake {
         out.victims.first().map(|page| page.0)
     }
 
-    /// Evicts `N` pages, one after the other, and returns them in that order.
+    /// Evicts `N` pages, one after the other. Returns them in the order of eviction.
     fn victims<const N: usize>(&self, policy: &mut impl Policy) -> [u32; N] {
         std::array::from_fn(|_| self.victim(policy, Skip::Nothing).unwrap())
     }
@@ -278,7 +278,7 @@ fn co_active_waits_for_the_whole_channel() {
     assert_eq!(channel.counters()[1], ("co_active_write_backs", 5));
 }
 
-/// Dynamic placement, programs of two pages, rows of four.
+/// Creates COOP for dynamic placement, with programs of two pages and rows of four pages.
 fn coop(set: &[(&str, &str)]) -> Coop {
     Coop::new(&Setup {
         programs: Programs {
@@ -296,14 +296,14 @@ fn coop_passes_over_pages_that_are_programmed() {
     let mut policy = coop(&[]);
     device.insert(&mut policy, &[1, 2, 3, 4, 5], true);
     device.access(&mut policy, 5, true, true);
-    // A flush programs pages 1 and 2, and page 2 is then written again.
+    // A flush programs pages 1 and 2. Then page 2 is written again.
     for page in [1, 2] {
         (device.dirty[page], device.programming[page]) = (false, true);
     }
     assert_eq!(device.victim(&mut policy, Skip::Nothing), Some(3));
     device.access(&mut policy, 2, true, true);
     assert_eq!(device.victims(&mut policy), [4, 5], "T2 has page 5");
-    // The program of page 1 ends, then that of page 2, which is still dirty.
+    // The program of page 1 ends first, then that of page 2. Page 2 is still dirty, because it was written again.
     device.programming[1] = false;
     device.cleaned(&mut policy, 1);
     policy.moved(&device, PageId(1));
@@ -366,7 +366,7 @@ fn coop_writes_whole_rows_ahead_after_a_silence() {
 
 #[test]
 fn the_stager_keeps_pages_of_chips_at_the_trigger_with_little_left() {
-    // The margin is 12.5 % of 16 pages, that is 2 pages.
+    // A chip is close to GC if at most 12.5 % of 16 pages, that is 2 pages, are free in its open blocks.
     for (in_gc, free_blocks, open_pages, related) in [
         (false, 2, 2, true),
         (false, 0, 0, true),

@@ -24,7 +24,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// Executes one page access of a host request. `sectors` has the sectors that the access covers, as bits. Returns
-    /// false, with nothing changed, if the access needs room and all pages that could be evicted are in flight.
+    /// false and changes nothing if the access needs room, but every page that could be evicted is in flight.
     #[inline(always)]
     pub(super) fn access_page(
         &mut self,
@@ -111,8 +111,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Records the placement that the host requests for the page with this write. It replaces the placement of an
-    /// earlier write.
+    /// Records the placement that the host requests for the page in this write. The placement of an earlier write of
+    /// the page is replaced.
     #[inline(always)]
     pub(super) fn note_asked(&mut self, request: ReqId, id: u32) {
         if !B::PLAIN && !self.cache.asked.is_empty() {
@@ -120,8 +120,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Completes an access whose page is available now. If time has passed since the dispatch of the request, the
-    /// access has waited for an evictable page.
+    /// Completes an access whose page is available now. Any time since the dispatch of the request is counted as a wait
+    /// for a slot, because the access then waited for an evictable page.
     #[inline(always)]
     fn done_at_once(&mut self, request: ReqId, id: u32) {
         let since = self.requests[request].dispatched;
@@ -131,7 +131,8 @@ impl<B: Backend> Device<B> {
         self.page_done_in_slot(request);
     }
 
-    /// Executes a write to a page that is in the directory and dirty. The write completes when the page has its slot.
+    /// Executes the rest of a write to a page that is in the directory and marked as dirty. The write completes when
+    /// the page has its slot.
     #[inline(always)]
     pub(super) fn write_cached(&mut self, request: ReqId, id: u32) {
         let since = self.requests[request].dispatched;
@@ -199,7 +200,7 @@ impl<B: Backend> Device<B> {
             Way::ReadCache => Pool::ReadCache,
             Way::Past => Pool::Policy,
         };
-        // Pages are evicted before the incoming page is inserted, so that the incoming page is not its own victim.
+        // Victims are evicted before the incoming page is inserted, so that the policy cannot choose the incoming page.
         let Some(evicted) = self.make_room(way, &access) else {
             return false;
         };
@@ -242,9 +243,8 @@ impl<B: Backend> Device<B> {
         true
     }
 
-    /// Orders the page's program after that of `older`, a copy of the same logical page that is being written back.
-    /// Sectors that are valid in `older` are still in the buffer memory. They therefore become valid in the new page as
-    /// well.
+    /// Makes the page's program wait for that of `older`, a copy of the same logical page that is being written back.
+    /// Sectors that are valid in `older` are still in the buffer memory, so they become valid in the new page, too.
     #[inline(always)]
     pub(super) fn link_older(&mut self, id: u32, older: Option<u32>) {
         let Some(older) = older else { return };

@@ -1,4 +1,5 @@
-//! Write-backs ahead of eviction: while a chip is idle, and after a silence of the host.
+//! Write-backs ahead of eviction. Pages are written back while a chip is idle, or when the host has not accessed the
+//! device for some time (*silence*).
 
 use super::page::Want;
 use super::view::{with_view, View};
@@ -8,14 +9,15 @@ use crate::device::{Backend, Device};
 use crate::nand::FlashEvent;
 use crate::units::{ChipId, Time};
 
-/// The timer of a policy that writes pages back after a silence of the host.
+/// The timer of a policy that writes pages back after a *silence*: a time without accesses of the host.
 #[derive(Clone, Debug)]
 pub(super) struct Quiet {
     /// The length of the silence; `None` if the policy writes no pages ahead.
     after: Option<Time>,
     /// Instant of the last access of the host.
     last_access: Time,
-    /// Whether the timer is set. It is not changed by further accesses; when it ends, it is set again if necessary.
+    /// Whether the timer is set. Further accesses do not change the timer. If there were any when it ends, it is set
+    /// again.
     is_set: bool,
 }
 
@@ -35,7 +37,7 @@ impl Quiet {
 }
 
 impl<B: Backend> Device<B> {
-    /// Adapts the timer to a new policy. If the policy writes no pages ahead, the timer ends.
+    /// Adapts the timer to a new policy. If the policy writes no pages ahead, the timer is cleared.
     pub(super) fn exchange_quiet(&mut self, policy: &AnyPolicy) {
         let quiet = &mut self.cache.quiet;
         quiet.after = policy.ahead_after();
@@ -81,7 +83,7 @@ impl<B: Backend> Device<B> {
         self.write_ahead();
     }
 
-    /// Lets the policy choose pages to write back because the chip may be idle.
+    /// If the chip is idle, lets the policy choose pages to write back.
     #[inline(always)]
     pub(in crate::device) fn idle_chip(&mut self, chip: usize) {
         let is_used = match B::PLAIN {
@@ -106,15 +108,15 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Writes back pages ahead of their eviction, until the policy returns no page.
+    /// Writes back pages ahead of their eviction, one after the other, until the policy chooses no further page.
     #[inline(never)]
     fn write_ahead(&mut self) {
         while self.write_back(|policy, view, in_flight, busy| policy.ahead(view, in_flight, busy)) {
         }
     }
 
-    /// Writes back the page that `choose` returns; returns false if it returns none. Evictions take precedence: if
-    /// the limit on write-backs in flight is reached, a further write-back would only wait behind them, and `choose`
+    /// Writes back the page that `choose` returns. Returns false if `choose` returns no page, or if the limit on
+    /// write-backs in flight is reached. At the limit, a further write-back would only wait behind others, so `choose`
     /// is not called.
     #[inline(always)]
     fn write_back(

@@ -1,10 +1,11 @@
-//! Slots under a policy whose blocks occupy the room of all their pages (`room = "whole"`, D-209).
+//! Slots under a policy whose blocks each occupy the room of all their pages, cached or not (`room = "whole"`, D-209).
 //!
-//! An open block *claims* a slot for each of its N pages, cached or not. Free slots are granted to claims in the order
-//! in which the claims were made, and the pages of a block use the slots of its claim. When the block is evicted, each
-//! page returns its slot at the end of its write-back. The last page also returns the slots that no page used. A block
-//! that is opened for an eviction thus receives its slots one by one, as the write-backs of that eviction complete.
-//! Evictions of single pages pass on their slots in the same way (D-41).
+//! A block is *open* from its first access to its eviction. It *claims* a slot for each of its N pages, cached or not.
+//! Free slots are granted to claims in the order in which the claims were made, and the pages of a block use the slots
+//! of its claim. When the block is evicted, each page returns its slot at the end of its write-back. The last page also
+//! returns the slots that no page used. If a block is opened and another one is evicted to make room, the new block
+//! thus receives its slots one by one, as the write-backs of the other block complete. Evictions of single pages pass
+//! on their slots in the same way (D-41).
 //!
 //! Pages outside blocks (those of BPAC's page list) claim one slot each. While write-backs are running, these pages do
 //! not receive the slots that the policy reserves for its blocks.
@@ -16,11 +17,11 @@ const NONE: u32 = u32::MAX;
 /// A claim: the slots of a block, or of a single page.
 #[derive(Clone, Debug, Default)]
 struct Claim {
-    /// The block, as long as it is open; `None` for a single page.
+    /// The block that the claim belongs to. `None` for a single page, and after the block was evicted.
     block: Option<u32>,
     /// Whether the block was evicted, so that no more pages are written to it.
     closed: bool,
-    /// Number of slots that are granted to the claim, but not used by a page.
+    /// Number of slots that were granted to the claim and are not used by a page.
     unused: u32,
     /// Number of slots that are still to be granted to the claim.
     missing: u32,
@@ -43,9 +44,9 @@ pub(super) struct Claims {
     of_page: Vec<u32>,
     /// Claims with missing slots, in the order in which slots are granted to them.
     queue: VecDeque<u32>,
-    /// Number of pages of closed claims.
+    /// Number of pages of closed claims: evicted pages that have not returned their slots yet.
     draining: u32,
-    /// Pages that can take their slot now.
+    /// Pages that a slot has been granted to, and that have not taken it yet.
     ready: VecDeque<u32>,
 }
 
@@ -111,8 +112,8 @@ impl Claims {
             return self.ready.push_back(page);
         }
         claim.waiting.push_back(page);
-        // Trimmed pages of the block may still use some of its slots. The claim may therefore need more slots than the
-        // block has pages.
+        // Trimmed pages of the block may still use slots. The claim may therefore need more slots than the block has
+        // pages.
         if claim.waiting.len() > claim.missing as usize {
             self.miss_one_more(at);
         }
@@ -125,7 +126,7 @@ impl Claims {
         }
     }
 
-    /// Records that pages are evicted together. With `is_block`, they occupied the room of a whole block.
+    /// Records that pages are evicted together. If `is_block`, they occupied the room of a whole block in the buffer.
     pub fn evict(&mut self, pages: impl Iterator<Item = u32>, is_block: bool) {
         let mut together = None;
         for page in pages {
@@ -137,7 +138,7 @@ impl Claims {
                 self.close(at);
                 continue;
             }
-            // The claims of pages outside blocks that are evicted together are joined to one claim.
+            // Pages outside blocks have one claim each. If they are evicted together, these claims are joined to one.
             self.drop_claim(at);
             let at = *together.get_or_insert_with(|| {
                 self.add(Claim {
@@ -156,8 +157,8 @@ impl Claims {
         }
     }
 
-    /// Closes the claim of an evicted block. From then on, slots are granted to it only for its trimmed pages that wait
-    /// for one.
+    /// Closes the claim of an evicted block. From then on, slots are granted to the claim only for its trimmed pages
+    /// that still wait for one.
     fn close(&mut self, at: u32) {
         let claim = &mut self.claims[at as usize];
         claim.closed = true;
@@ -213,8 +214,8 @@ impl Claims {
         }
     }
 
-    /// Returns the next page that has been granted a slot and has waited for it; `None` if there is none. `kept` is
-    /// the number of slots that the policy reserves for its blocks.
+    /// Grants free slots to claims, and returns the next page that can take its slot; `None` if there is none. `kept`
+    /// is the number of slots that the policy reserves for its blocks.
     pub fn next(&mut self, kept: u32) -> Option<u32> {
         let kept = match self.draining {
             0 => {
@@ -230,8 +231,8 @@ impl Claims {
         self.ready.pop_front()
     }
 
-    /// Grants a slot to the first waiting page: a free slot, or one that a block does not use. Called if no write-back
-    /// is running that would free a slot. Returns false if there is no such slot, or no waiting page.
+    /// Grants a slot to the first waiting page: a free slot, or else one that was granted to a block but is unused.
+    /// Called if no running write-back will free a slot. Returns false if there is no such slot, or no waiting page.
     fn serve_waiting(&mut self) -> bool {
         let waits = |&&at: &&u32| !self.claims[at as usize].waiting.is_empty();
         let Some(&at) = self.queue.iter().find(waits) else {
@@ -260,7 +261,8 @@ impl Claims {
         self.give(at);
     }
 
-    /// Returns the number of slots that are free or unused, and the waiting pages, for use under the next policy.
+    /// Returns the number of slots that no page uses, and the pages that wait for slots. The next policy takes them
+    /// over.
     pub fn into_rest(self) -> (u32, VecDeque<u32>) {
         let unused: u32 = self.claims.iter().map(|claim| claim.unused).sum();
         let mut waiting = self.ready;
@@ -276,7 +278,8 @@ impl Claims {
 mod tests {
     use super::*;
 
-    /// Two blocks of four pages fill a buffer of eight; a third block replaces the first.
+    /// Two blocks of four pages fill a buffer of eight pages. A third block replaces the first, and receives its slots
+    /// one by one.
     #[test]
     fn a_block_fills_as_the_evicted_one_is_written() {
         let mut claims = Claims::new(8, 4);

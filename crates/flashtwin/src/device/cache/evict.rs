@@ -9,7 +9,7 @@ use crate::device::{Backend, Device, NO_HOME};
 use crate::memory::prefetch;
 use crate::units::{ChipId, Lpn};
 
-/// Panic message: a user's policy named a page that it does not hold.
+/// Panic message for a user's policy that names a page which it does not hold.
 const HELD: &str = "a policy names pages that it holds";
 
 /// Result of making room for an access.
@@ -17,15 +17,16 @@ const HELD: &str = "a policy names pages that it holds";
 pub(super) enum Evicted {
     /// No page had to be evicted.
     Nothing,
-    /// One page was evicted; its slot goes to the access. `home` is as in [`Device::evict_one`].
+    /// One page was evicted. Its slot goes to the page of the access. `home` is the unit that [`Device::evict_one`]
+    /// returned.
     One { victim: u32, home: ChipId },
     /// The pages in [`Cache::eviction`](super::Cache) were evicted; their slots go to the waiting accesses.
     Group,
 }
 
 impl<B: Backend> Device<B> {
-    /// Lets the policy choose victims if the buffer is full. [`Device::seek_slot`] writes them back afterwards. If
-    /// the buffer is full and all candidates are in flight, returns `None`.
+    /// Lets the policy choose victims if the buffer is full. [`Device::seek_slot`] writes them back afterwards. Returns
+    /// `None` if victims are necessary, but all candidates are in flight.
     #[inline(always)]
     pub(super) fn make_room(&mut self, way: Way, access: &Access) -> Option<Evicted> {
         if !self.cache.room.is_full(way, access) {
@@ -73,8 +74,8 @@ impl<B: Backend> Device<B> {
         Some(evicted)
     }
 
-    /// Evicts one page. The policy has inspected `inspected` entries to choose it. If the page is dirty and can be
-    /// written to one unit only, returns that unit; otherwise returns [`NO_HOME`].
+    /// Evicts one page. To choose it, the policy inspected `inspected` list entries. Returns the page's home (the only
+    /// unit to which it can be written) if the page is dirty and has one, otherwise [`NO_HOME`].
     #[inline(always)]
     pub(super) fn evict_one(&mut self, id: u32, inspected: u64, by: u32) -> ChipId {
         self.charge_scan(inspected);
@@ -128,7 +129,8 @@ impl<B: Backend> Device<B> {
         self.charge_scan(inspected);
     }
 
-    /// Counts a dirty victim whose flash copy is on a unit in GC (ECR Fig. 3).
+    /// Counts a dirty victim if its unit (its home or, without one, the unit of its flash copy) is in GC. Figure 3 of
+    /// the ECR paper shows this count.
     #[inline(always)]
     fn count_if_in_gc(&mut self, lpn: Lpn, home: ChipId) {
         let unit = match home {
@@ -142,10 +144,10 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Prefetches data for the write-backs of the next victims. A write-back needs three loads, each of which depends
-    /// on the one before: the page's record, the table entries at its address, and the data to which these entries
-    /// point. Each eviction starts one load for each of the next three victims. A victim thus advances by one load per
-    /// eviction.
+    /// Prefetches data for the write-backs of the next victims. A write-back accesses three data in turn: the page's
+    /// record, the table entries at the page's address, and the data to which these entries point. The address of each
+    /// is known only when the one before is loaded. Each eviction therefore prefetches one of them for each of the next
+    /// three victims. A victim advances by one prefetch per eviction.
     #[inline(always)]
     fn look_ahead(&mut self) {
         if let Some(third) = self.cache.room.policy.third_victim() {
@@ -155,8 +157,9 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Prefetches like `look_ahead`, for a policy that knows its fourth victim. The first load is for the fourth victim
-    /// instead of the third. One more eviction thus passes between the first load and the second.
+    /// Prefetches like `look_ahead`, for a policy that knows its fourth victim. The first prefetch is for the fourth
+    /// victim instead of the third. One more eviction thus passes between the first and the second prefetch of a
+    /// victim.
     #[inline(always)]
     pub(super) fn look_ahead_to(&mut self, fourth: PageId) {
         let [third, second, first] = self.cache.ahead;
@@ -164,7 +167,8 @@ impl<B: Backend> Device<B> {
         self.load_ahead(fourth, third, first);
     }
 
-    /// Starts the three prefetches of an eviction, each for a different page.
+    /// Starts the three prefetches of an eviction: the record of `page`, the table entries of `later`, and the data to
+    /// which the entries of `next` point.
     #[inline(always)]
     fn load_ahead(&mut self, page: PageId, later: PageId, next: PageId) {
         let cache = &self.cache;
@@ -175,8 +179,8 @@ impl<B: Backend> Device<B> {
         self.backend.prefetch_ahead(next, later);
     }
 
-    /// Assigns a slot to the page: the slot of its victim after the write-back, a free slot, or the next slot that
-    /// becomes free.
+    /// Gives the page its slot, now or later: a free slot, the slot of the victim after the victim's write-back, or the
+    /// next slot that becomes free.
     #[inline(always)]
     pub(super) fn seek_slot(&mut self, id: u32, pool: Pool, evicted: Evicted) {
         if !B::PLAIN && pool == Pool::Policy && self.cache.claims.is_some() {
@@ -197,8 +201,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Assigns a slot to the page under a policy whose blocks occupy the room of all their pages. The slot is granted
-    /// to the page's block, now or later.
+    /// Gives the page its slot, now or later, under a policy whose blocks occupy the room of all their pages. The slot
+    /// is granted to the claim of the page's block ([`Claims`]).
     #[inline(never)]
     fn claim_slot(&mut self, id: u32, evicted: Evicted) {
         let cache = &mut self.cache;
@@ -221,8 +225,8 @@ impl<B: Backend> Device<B> {
         self.grant_slots();
     }
 
-    /// Gives the slot of a page back to its claim or to the free slots, then grants free slots to waiting pages. Used
-    /// under a policy whose blocks occupy the room of all their pages.
+    /// Returns the slot of a page to the page's claim or to the free slots, then grants free slots to waiting pages.
+    /// Called only under a policy whose blocks occupy the room of all their pages ([`Claims`]).
     #[inline(never)]
     pub(super) fn return_claimed_slot(&mut self, id: u32) {
         if let Some(claims) = &mut self.cache.claims {
@@ -242,7 +246,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Adapts the slots to a new policy, whose blocks may occupy another amount of room.
+    /// Adapts the slots to a new policy. Claims are set up if its blocks occupy the room of all their pages, and
+    /// dropped if not.
     pub(super) fn renew_claims(&mut self, block_pages: u32) {
         const POOL: usize = Pool::Policy as usize;
         let cache = &mut self.cache;

@@ -1,10 +1,10 @@
 //! Replacement of the policy of a running device (D-144).
 //!
 //! Victims are requested from the old policy until it has none left. The new policy receives the pages in this order,
-//! the next victim first. Pages in flight, which no policy chooses as victims, are last. Each page is inserted as if a
-//! request of its own had just accessed the page: a write if flash lacks the page's contents, otherwise a read. If the
-//! new policy does not admit a read of a page, the page is evicted. Dirty pages are always admitted. Slots, programs
-//! and the requests that wait for them do not change.
+//! the next victim first. Pages in flight, which are never victims, are last. Each page is inserted as if a request of
+//! its own had just accessed it: a write if flash lacks the page's contents, otherwise a read. Dirty pages are always
+//! admitted. A clean page is evicted if the new policy does not admit reads into the buffer. Slots, programs and the
+//! requests that wait for them do not change.
 
 use super::page::{Page, Pool, Rank};
 use super::view::{with_view, View};
@@ -13,8 +13,8 @@ use crate::device::{Backend, Device};
 use crate::units::Lpn;
 
 impl<B: Backend> Device<B> {
-    /// Replaces the buffer's policy by `policy`, which is created for a buffer of this `setup`. The new policy must
-    /// have the same room as the old one.
+    /// Replaces the buffer's policy by `policy`, with the device parameters `setup`. The new policy must have room for
+    /// as many pages as the old one.
     pub(crate) fn exchange_policy(&mut self, policy: &ChosenPolicy, setup: &Setup) {
         let now = self.now;
         self.advance(now);
@@ -34,8 +34,8 @@ impl<B: Backend> Device<B> {
                 lpn: p.lpn,
                 write: dirty,
                 dirty,
-                // Each number is larger than the number of any host request. The number `u64::MAX` itself is not used,
-                // because the access for which the victims were requested has it.
+                // These numbers are larger than those of all host requests. `u64::MAX` itself is the number of the
+                // access for which `eviction_order` requested the victims.
                 request: u64::MAX - number,
                 request_pages: 1,
             };
@@ -55,8 +55,8 @@ impl<B: Backend> Device<B> {
             }
         }
         self.renew_claims(setup.pages_per_block);
-        // The path depends on whether the policy claims slots for blocks, so it is chosen after the claims are
-        // renewed.
+        // The copy of the request path is chosen now, because the choice depends on whether the policy claims slots for
+        // blocks.
         self.find_path();
         for page in leaving {
             self.pump(page);
@@ -77,7 +77,8 @@ impl<B: Backend> Device<B> {
         let is_in = |p: &Page| p.rank != Rank::Left && p.pool == Pool::Policy;
         let mut left: Vec<bool> = cache.pages.iter().map(is_in).collect();
         let pages = left.iter().filter(|&&is_in| is_in).count();
-        // The access is to a page that is not cached, in a block without cached pages.
+        // The access for which victims are requested: a write of a page that is not cached, in a block without cached
+        // pages.
         let incoming = Access {
             lpn: Lpn(u32::MAX),
             write: true,
@@ -99,7 +100,8 @@ impl<B: Backend> Device<B> {
             let victims = out.victims.drain(..);
             order.extend(victims.filter(|page| std::mem::take(&mut left[page.0 as usize])));
         }
-        // Pages in flight, and blocks with such pages, are never victims. They are ordered as the most recent pages.
+        // Pages in flight are never victims, nor are blocks with such pages. They are last in the order, as if most
+        // recently accessed.
         let rest = (0..).zip(left).filter(|&(_, left)| left);
         let mut rest: Vec<u32> = rest.map(|(page, _)| page).collect();
         debug_assert!(

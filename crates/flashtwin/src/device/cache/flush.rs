@@ -1,4 +1,4 @@
-//! Flush and forced unit access.
+//! Flushes, and writes with forced unit access (FUA, *forced writes*).
 
 use super::page::Want;
 use super::waiters::Wants;
@@ -33,8 +33,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Fails this request if acknowledged data have been lost, and no request has failed because of that loss before
-    /// (D-148).
+    /// Makes this flush or forced write fail if acknowledged data have been lost and no earlier request has reported
+    /// the loss by failing (D-148).
     #[inline]
     pub(in crate::device) fn report_loss(&mut self, request: ReqId) {
         if let Some(how) = self.cache.unreported_error.take() {
@@ -42,8 +42,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Makes the back end write its volatile data. Returns false if there is nothing to wait for: the back end has no
-    /// volatile data, or has already been asked to write them for this request.
+    /// Makes the back end flush its volatile data, and lets the request wait for it. Returns false if there is nothing
+    /// to wait for: the back end has no volatile data, or it has already flushed them for this request.
     pub(in crate::device) fn flush_behind(&mut self, request: ReqId) -> bool {
         let now = self.now;
         let r = &mut self.requests[request];
@@ -72,7 +72,8 @@ impl<B: Backend> Device<B> {
         self.want_flush_since(request, id, now);
     }
 
-    /// Lets `request` wait until the page's present contents are in flash.
+    /// Lets `request` wait until the contents that the page has now are in flash. The request has waited for the page
+    /// since `since`.
     pub(super) fn want_flush_since(&mut self, request: ReqId, id: u32, since: Time) {
         let p = self.page(id);
         let programs = u32::from(p.is_programming()) + u32::from(p.dirty);

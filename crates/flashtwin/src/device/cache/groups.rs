@@ -1,8 +1,9 @@
-//! Groups: pages that are evicted together and written together.
+//! Groups: pages that are programmed together because one eviction named them.
 //!
-//! When all pages of a group are complete, they are programmed. The order is that of the eviction or, if other pages
-//! are written with the victims, ascending by logical page. For example, BPLRU reads the missing pages of a block, then
-//! writes the whole block in ascending order (Kim and Ahn, FAST 2008).
+//! A group is programmed when all its pages are *complete*, that is, when all their sectors are in the buffer. Victims
+//! are programmed in the order in which the policy named them. If other pages are programmed with the victims, the
+//! order is ascending by logical page. For example, BPLRU reads the missing pages of a block, then writes the whole
+//! block in ascending order (Kim and Ahn, FAST 2008).
 
 use super::page::{Membership, Page, Pool, Rank, Residency, Slot, Want};
 use crate::buffer::PageId;
@@ -19,7 +20,7 @@ pub(super) struct Group {
 }
 
 impl<B: Backend> Device<B> {
-    /// Writes back the pages that the last eviction named.
+    /// Forms a group of the pages that the last eviction named, and writes it back.
     #[inline(never)]
     pub(super) fn write_group(&mut self) {
         let out = std::mem::take(&mut self.cache.eviction);
@@ -53,7 +54,8 @@ impl<B: Backend> Device<B> {
         }
         for &lpn in &out.padding {
             let beyond = u64::from(lpn.0) * self.address.page_bytes >= self.address.exported_bytes;
-            // If an access evicts the block of its own page, this page is not in the group. It is written separately.
+            // If an access evicts the block that its own page belongs to, this page is not in the group. It is written
+            // separately.
             let entered = (self.cache.find(lpn)).is_some_and(|page| !self.page(page.0).has_left());
             if !beyond && !entered {
                 pages.push(self.add_padding(lpn, by));
@@ -74,7 +76,7 @@ impl<B: Backend> Device<B> {
         self.cache.eviction = out;
     }
 
-    /// Adds a padding page, which is read from flash and written with a group. The page has no slot.
+    /// Adds a padding page: a page without a slot, which is read from flash and programmed again with its group.
     fn add_padding(&mut self, lpn: Lpn, by: u32) -> u32 {
         let older = self.cache.find(lpn).map(|page| page.0);
         let home = self.backend.home(lpn);
@@ -90,7 +92,7 @@ impl<B: Backend> Device<B> {
         id
     }
 
-    /// Creates a group of pages. They are programmed in this order when all of them are complete.
+    /// Creates a group of these pages. They are programmed in the given order when all of them are complete.
     fn open_group(&mut self, pages: Vec<u32>) {
         if pages.is_empty() {
             return;

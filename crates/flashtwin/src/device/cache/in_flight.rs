@@ -1,8 +1,8 @@
 //! Pages in flight: pages that have no slot yet, or whose data are still being read (D-36).
 //!
 //! A page in flight is pinned, as in a real controller: no policy can evict it. Accesses still change its rank among
-//! the other pages. If all pages that could be evicted are in flight, an access that needs room waits until one of
-//! them is no longer in flight. All later accesses wait behind it.
+//! the other pages. If all pages that could be evicted are in flight, an access that needs room waits until one of them
+//! is in flight no more. Later accesses then wait behind this access.
 
 use super::page::{Pool, Rank};
 use super::view::{with_view, View};
@@ -79,8 +79,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Called after a change of a page's residency. Notifies the policy if the page is now in flight and was not
-    /// before, or the reverse.
+    /// Called after a page's residency has changed. Notifies the policy if the page is in flight now and was not
+    /// before, or was in flight and now can be evicted.
     #[inline(always)]
     pub(super) fn residency_changed(&mut self, id: u32) {
         let cache = &mut self.cache;
@@ -98,7 +98,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Records that a page of the policy is no longer in flight.
+    /// Records that a page that the policy holds is no longer in flight.
     #[inline(always)]
     pub(super) fn has_arrived(&mut self, id: u32) {
         let cache = &mut self.cache;

@@ -1,8 +1,9 @@
-//! The fast path of a miss. It has the same result as the general path in [`super::access`]. Its main conditions:
+//! The fast path of a miss. It has the same result as the general path in [`super::access`]. It is taken if all these
+//! conditions hold (and some minor ones):
 //!
 //! - Like LRU, the policy keeps its pages in one order, and this order does not depend on the device.
 //! - The buffer is full, and the incoming page enters the policy.
-//! - The victim needs nothing except its write-back.
+//! - The victim needs nothing except, if it is dirty, its write-back ([`Page::is_plain`]).
 //! - Nothing is logged.
 
 use super::page::{Index, Page, Pool, Program, Rank, Residency};
@@ -17,17 +18,17 @@ use crate::units::{ChipId, Lpn};
 /// Pages exchanged by a miss on the fast path: the victim and the incoming page.
 struct Exchanged {
     victim: u32,
-    /// Record of the incoming page.
+    /// Number of the record that the incoming page uses.
     id: u32,
     /// The page that becomes the fourth victim.
     fourth: PageId,
-    /// List entries that a scan for the victim reads.
+    /// Number of list entries that a scan for the victim would read.
     inspected: u64,
 }
 
 impl Cache {
-    /// Exchanges the victim for the incoming page in the policy's list. If the fast path does not apply, changes
-    /// nothing and returns `None`.
+    /// Removes the victim from the policy's list, and inserts the incoming page. If the fast path does not apply,
+    /// changes nothing and returns `None`.
     #[inline(always)]
     fn exchange_usual(&mut self, write: bool, is_logged: bool) -> Option<Exchanged> {
         if is_logged || !(write || self.room.takes_reads()) {
@@ -91,7 +92,7 @@ impl<B: Backend> Device<B> {
         self.look_ahead_to(fourth);
         let r = &self.requests[request];
         let by = r.number_in_logs;
-        // `give_slot` completes a write that waits only for the slot.
+        // A write that waits only for the slot of its page needs no waiter: `give_slot` completes it.
         let is_plain_write = write && (!r.fua || self.cache.protected);
         let home = self.backend.home(lpn);
         let cache = &mut self.cache;
@@ -123,8 +124,8 @@ impl<B: Backend> Device<B> {
         true
     }
 
-    /// Writes back the evicted page `victim` if it is dirty. Its slot goes to `successor` afterwards. `home` is as in
-    /// [`Device::evict_one`].
+    /// Writes back the evicted page `victim` if it is dirty. Afterwards its slot goes to the page `successor`. `home`
+    /// is the unit that [`Device::evict_one`] returned for the victim.
     #[inline(always)]
     pub(super) fn hand_over_slot(&mut self, victim: u32, successor: u32, home: ChipId) {
         if self.page(victim).is_plain() {
@@ -140,8 +141,8 @@ impl<B: Backend> Device<B> {
         self.pump(victim);
     }
 
-    /// Does the work of [`Device::hand_over_slot`] for a plain page ([`Page::is_plain`]): starts its write-back.
-    /// `home` is the unit to which the page must be written, or [`NO_HOME`] if there are several.
+    /// Does the work of [`Device::hand_over_slot`] for a plain page ([`Page::is_plain`]): starts its write-back. `home`
+    /// is the unit to which the page must be written, or [`NO_HOME`] if it can be written to several units.
     #[inline(always)]
     fn write_back_plain(&mut self, victim: u32, successor: u32, home: ChipId, stream: Stream) {
         let whole = self.cache.whole;
@@ -175,7 +176,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Lets the access wait for the slot of its page. The page may have received the slot already.
+    /// Lets an access wait for its page: a write for the page's slot, and a read for the page's data. The page may have
+    /// received its slot already.
     #[inline(never)]
     pub(super) fn await_slot(&mut self, request: ReqId, id: u32, write: bool, sectors: u64) {
         if write {
@@ -204,8 +206,8 @@ mod tests {
     use crate::spec::builtin;
     use crate::{DeviceSpec, Ssd};
 
-    /// Submits random requests of one page, with `depth` of them in flight. Returns the completions, and the counters
-    /// of flash and buffer, as text.
+    /// Submits random requests of one page each, with `depth` requests in flight. Returns, as text, the completions and
+    /// the counters of flash and buffer.
     fn drive(ssd: &mut Ssd, seed: u64, depth: usize) -> String {
         let mut rng = Rng::new(seed);
         let pages = u64::from(ssd.spec().exported_pages());
@@ -233,8 +235,8 @@ mod tests {
         text + &format!("{:?}", ssd.flash_report())
     }
 
-    /// The reference run has a log, because with a log all misses take the general path. At depth 40, the search for a
-    /// victim skips many pages in flight (the buffer has 64 pages).
+    /// The run to compare with has a log, so that all its misses take the general path. At depth 40, the search for a
+    /// victim skips many pages in flight, because the buffer has only 64 pages.
     #[test]
     fn the_fast_path_equals_the_general_one_at_depth() {
         for seed in seeds(2) {

@@ -1,4 +1,4 @@
-//! Log of the buffer: accesses, evictions, waits for slots, write-backs.
+//! Log of the buffer: accesses, evictions, waits for slots, and write-backs.
 
 use super::Cache;
 use crate::buffer::Access;
@@ -32,7 +32,7 @@ pub enum BufferEvent {
         lpn: Lpn,
         /// Whether the page has to be written back.
         dirty: bool,
-        /// Number of the request of that access.
+        /// Number of the request that made this access.
         request: u32,
     },
     /// An access waited for a slot.
@@ -61,7 +61,7 @@ pub enum BufferEvent {
 }
 
 impl Cache {
-    /// Returns the number of the request because of which the page is read or written next.
+    /// Returns the number of the request that causes the page's next read from flash or program.
     #[inline]
     pub fn on_behalf(&self, page: u32) -> u32 {
         self.pages[page as usize].by

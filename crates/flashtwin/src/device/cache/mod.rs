@@ -1,13 +1,14 @@
 //! The buffer of a running device: cached pages between host requests and flash.
 //!
-//! When a page is evicted, its slot goes to its *slot successor*: the page of the access that needed the slot. In
-//! blocking mode, the successor receives the slot when the evicted page has been programmed. In background mode, it
-//! receives the slot when the write-back starts (D-2). If several pages are evicted together, their slots go to the
-//! waiting accesses in order of arrival (D-41).
+//! A page in the buffer uses a *slot* of the buffer memory. When a page is evicted, its slot goes to its *slot
+//! successor*: the page of the access that needed room. In blocking mode, the successor receives the slot when the
+//! evicted page has been programmed. In background mode, it receives the slot when the write-back starts (D-2). If
+//! several pages are evicted together, their slots go to the waiting accesses in order of arrival (D-41).
 //!
-//! A page in flight, which has no slot or no data yet, is not evicted. If all candidates are in flight, accesses
-//! wait, in their order (D-36). An evicted page stays in the directory until it is released. Until then, reads are
-//! served from it. A write of the same logical page creates a new page, which is programmed after the evicted one.
+//! A page is *in flight* while it lacks its slot or its data. Pages in flight are not evicted. If all candidates for
+//! eviction are in flight, accesses that need room wait in order (D-36). An evicted page stays in the directory until
+//! it is released, and serves reads until then. A write of the same logical page creates a new page, which is
+//! programmed after the evicted one.
 //!
 //! | file | content |
 //! |---|---|
@@ -73,16 +74,18 @@ struct Counters {
     evicted_clean: u64,
     evicted_dirty: u64,
     evicted_dirty_in_gc: u64,
-    /// Number of evictions for accesses. `inspected` is the number of list entries that the policy inspected for them.
+    /// Number of evictions, that is, of accesses for which the policy chose victims. `inspected` is the number of list
+    /// entries that the policy inspected to choose them.
     evictions: u64,
     inspected: u64,
-    /// Number of evictions, by their number of dirty pages: 1, 2, 3-4, 5-8, 9-16, 17-32, 33-64, more than 64.
+    /// Number of evictions with this many dirty pages: 1, 2, 3-4, 5-8, 9-16, 17-32, 33-64, more than 64.
     destages: [u64; 8],
     lost_pages: u64,
     slot_waits: u64,
     /// Sum of the waits for slots, in picoseconds. On an overloaded device, the sum may exceed the range of [`Time`].
     slot_wait_total: u128,
-    /// Total time in which write-backs waited because the limit was reached, up to `Cache::at_limit_since`.
+    /// Total time for which write-backs waited because the limit on write-backs in flight was reached. A wait that has
+    /// not ended is not included (`Cache::at_limit_since`).
     at_limit: Time,
 }
 
@@ -97,10 +100,11 @@ pub(super) struct Cache {
     free_pages: Vec<u32>,
     /// Free slots, by [`Pool`].
     free_slots: [u32; 2],
-    /// Slots of [`Pool::Policy`] if a block occupies the room of all its pages. In this case they replace the entry of
-    /// `free_slots`.
+    /// Slots of the policy's pages if a block occupies the room of all its pages. In this case, `free_slots` has no
+    /// meaning for [`Pool::Policy`].
     claims: Option<Box<Claims>>,
-    /// Pages that wait for any free slot instead of the slot of a certain page, by [`Pool`].
+    /// For each [`Pool`], the pages that wait for the next slot to become free. (Other pages wait for the slot of a
+    /// certain page.)
     waiting: [VecDeque<u32>; 2],
     /// Number of pages in flight that the policy holds.
     in_flight: u32,
@@ -109,47 +113,50 @@ pub(super) struct Cache {
     /// Whether a waiting access may succeed now, because a page has become evictable.
     may_retry: bool,
     waiters: Waiters,
-    /// Of the flash operations of cached pages, the one that ended last.
+    /// The flash operation that ended last among those of cached pages.
     ended: Ended,
-    /// For each page for which accesses were waiting when the page got its slot: the flash operation that had ended
-    /// last at that instant.
+    /// For each page, the flash operation that had ended last when the page got its slot. Valid only if accesses were
+    /// waiting for the page at this instant.
     slot_ends: Vec<Ended>,
     /// For each page, the placement of its last write. Empty if the flash does not use placements.
     asked: Vec<Asked>,
     /// Whether the flash uses the placement of writes.
     heeds_placement: bool,
-    /// Hint for prefetches, set at each eviction: the fourth, third and second next victims.
+    /// Expected victims, as a hint for prefetches: the fourth, third and second of the next ones. Set at each eviction.
     ahead: [PageId; 3],
     groups: Vec<Group>,
     free_groups: Vec<u32>,
     /// One bit per page: whether flash lacks its contents.
     unstable: TrustedTable<u64>,
-    /// Pages whose unit may change before a program ends. May also have pages of which this is no longer true.
+    /// Pages whose unit may have changed without a report to the policy (`unsettled`). Pages that no longer belong here
+    /// may still be in the list.
     unsettled: Vec<u32>,
-    /// Largest number of write-backs in flight in background mode, including those for idle chips. `None` in blocking
-    /// mode.
+    /// Largest number of write-backs in flight in background mode, including those ahead of eviction. `None` in
+    /// blocking mode.
     background: Option<u32>,
     writing_back: u32,
     write_back_queue: VecDeque<u32>,
-    /// Times at which no program begins.
+    /// Regular pauses in which no program begins; `None` if the buffer has none.
     pauses: Option<Box<Pauses>>,
-    /// Start of the present wait of write-backs at the limit. `None` if no write-back waits.
+    /// Instant since which write-backs have been waiting because the limit on write-backs in flight is reached. `None`
+    /// if none waits.
     at_limit_since: Option<Time>,
-    /// Number of write-backs in flight that were started because a chip was idle.
+    /// Number of write-backs in flight that were started ahead of eviction.
     active_write_backs: u32,
-    /// Whether the policy writes back pages while chips are idle.
+    /// Whether the policy wants to be notified of idle chips in order to write pages back.
     uses_idle: bool,
-    /// The silence of the host after which the policy writes pages back ahead of their eviction.
+    /// The timer for policies that write pages back after a time without accesses of the host.
     quiet: Quiet,
     /// All sectors of a page, as bits.
     whole: u64,
     /// Whether the memory survives a power loss.
     pub protected: bool,
     counters: Counters,
-    /// Status with which the next flush or forced write fails, if acknowledged data have been lost and no request has
-    /// failed because of that yet (D-148).
+    /// Status with which the next flush or forced write fails. Set if acknowledged data have been lost and no request
+    /// has reported the loss by failing yet (D-148).
     unreported_error: Option<Status>,
-    /// Pages that were lost since the power loss, while protected memory is being written to flash. Otherwise `None`.
+    /// Pages that could not be written to flash since a power loss. `None` except while protected memory is being
+    /// written to flash after a power loss.
     lost: Option<Vec<Lpn>>,
     log: Option<Vec<BufferEvent>>,
 }
@@ -189,8 +196,8 @@ impl Cache {
             room: Room::new(policy, setup, b.read_cache_pages),
             eviction: Eviction::default(),
             directory: Directory::new(slots),
-            // SAFETY: indexed by page. `add_page` assigns the numbers, and `evict` checks those of a policy's
-            // victims.
+            // SAFETY: indexed by numbers of pages. `add_page` assigns these numbers, and the module `evict` checks
+            // those that a policy names as victims.
             pages: unsafe { TrustedTable::new(Vec::with_capacity(slots)) },
             free_pages: Vec::new(),
             free_slots: [b.capacity_pages, b.read_cache_pages],
@@ -282,8 +289,8 @@ impl Cache {
             .collect();
     }
 
-    /// Returns the limit on write-backs in flight, and the time for which write-backs waited at the limit since the
-    /// last reset of the counters.
+    /// Returns the limit on write-backs in flight, and the time for which write-backs have waited because of it since
+    /// the last reset of the counters. `None` if there is no limit, or if no write-back waited.
     pub fn write_back_limit(&self, now: Time) -> Option<(u32, Time)> {
         let running = self.at_limit_since.map_or(Time::ZERO, |since| now - since);
         let waited = self.counters.at_limit + running;
@@ -328,8 +335,8 @@ impl Cache {
         self.pages.len() as u32 - 1
     }
 
-    /// Counts the wait of an access for the slot of page `id`: a wait that began at `since` and has the duration
-    /// `slot`. A wait of zero is not counted.
+    /// Counts a wait of an access for the slot of page `id`. The wait began at `since` and took the time `slot`. A wait
+    /// of zero is not counted.
     #[inline(always)]
     fn count_slot_wait(&mut self, id: u32, since: Time, slot: Time, is_logged: bool) {
         if slot > Time::ZERO {
@@ -363,7 +370,7 @@ impl Cache {
         *word = *word & !(1 << (id % 64)) | unstable << (id % 64);
     }
 
-    /// Returns the pages in use whose contents flash lacks.
+    /// Returns the cached pages (and those being written back) whose contents flash lacks.
     fn unstable_pages(&self) -> Vec<u32> {
         let mut ids = Vec::new();
         for (i, &word) in self.unstable.iter().enumerate() {

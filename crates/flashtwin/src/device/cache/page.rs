@@ -1,5 +1,5 @@
-//! The record of a cached page fills one cache line. A miss accesses two records: that of the victim and that of the
-//! incoming page.
+//! The record of a page in the buffer. A record fills one cache line of the processor. A miss accesses two records:
+//! that of the victim and that of the incoming page.
 
 use std::num::NonZeroU32;
 
@@ -23,14 +23,14 @@ impl Index {
     }
 }
 
-/// Owner of a slot: the policy, or the separate read cache.
+/// Part of the buffer that a slot belongs to: the part that the policy manages, or the separate read cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pool {
     Policy,
     ReadCache,
 }
 
-/// The slot of a page that has a place in the buffer memory, or needs none.
+/// State of a page's slot. Pages that still wait for their slot have no such state ([`Residency::Awaiting`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Slot {
     /// The page holds its slot until it is released.
@@ -46,8 +46,8 @@ pub(super) enum Slot {
 pub(super) enum Residency {
     /// The record is unused.
     Free,
-    /// The page has no slot yet, because its slot still belongs to another page. `writer` is the write that created
-    /// the page and waits for the slot.
+    /// The page has no slot yet, because its future slot still belongs to another page. `writer` is the write request,
+    /// if any, that created the page and waits only for the slot.
     Awaiting { writer: Option<Index> },
     /// The page is being read from flash.
     Filling(Slot),
@@ -55,7 +55,7 @@ pub(super) enum Residency {
     Ready(Slot),
 }
 
-/// Whether the page can be evicted by the policy or, for a page of the read cache, by the read cache.
+/// Whether the policy (or, for its own pages, the separate read cache) can evict the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rank {
     /// The page may be chosen as a victim.
@@ -66,14 +66,14 @@ pub(super) enum Rank {
     Left,
 }
 
-/// State of the page's program.
+/// State of the page's program (its write to flash).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Program {
     None,
     /// The program must wait until an older copy of the logical page has been programmed.
     BehindOlder,
     Running {
-        /// Whether the program carries content that flash lacks.
+        /// Whether the program writes contents that flash lacks.
         fresh: bool,
         /// Whether the page was trimmed since the program started.
         trimmed: bool,
@@ -86,7 +86,7 @@ pub(super) enum Want {
     Nothing,
     /// A flush or a forced write waits for the page.
     Flush,
-    /// An idle chip writes the page back.
+    /// The page is written back ahead of its eviction, for example because a chip is idle.
     WriteBack,
     /// The page is evicted and clean. It is programmed because its block is written as a whole.
     Padding,
@@ -101,18 +101,18 @@ impl Want {
         matches!(self, Want::Padding | Want::Merge)
     }
 
-    /// Whether the page must be programmed although it is not evicted.
+    /// Whether the page must be programmed although it stays cached.
     #[inline]
     pub fn writes_cached(self) -> bool {
         matches!(self, Want::Flush | Want::WriteBack | Want::Merge)
     }
 }
 
-/// The group of pages with which the page is programmed. The programs start when all pages of the group are complete.
+/// Membership of a page in a group: pages that are programmed together, as soon as all of them are complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Membership {
     None,
-    /// The page is not complete, and the group waits for it.
+    /// The page is not complete, and its group waits for it. The number is that of the group.
     Missing(u32),
     /// The page is complete, but other pages of the group are not.
     Whole(u32),
@@ -123,21 +123,24 @@ pub(super) enum Membership {
 #[repr(align(64))]
 pub(super) struct Page {
     pub lpn: Lpn,
-    /// The only unit to which the page can be written, or [`NO_HOME`](crate::device::NO_HOME).
+    /// The only unit (such as a chip) to which the page can be written. [`NO_HOME`](crate::device::NO_HOME) if there
+    /// are several.
     pub home: ChipId,
     pub residency: Residency,
     pub pool: Pool,
     pub rank: Rank,
-    /// Whether the contents differ from flash. Contents that a running program is writing count as being in flash.
+    /// Whether the page must be programmed because its contents differ from flash. Contents that a running program is
+    /// writing count as being in flash.
     pub dirty: bool,
     pub program: Program,
     pub want: Want,
     pub group: Membership,
-    /// Number of the request because of which the page is read or written next.
+    /// Number of the request that causes the page's next read from flash or program.
     pub by: u32,
     /// The page that receives this page's slot.
     pub slot_successor: Option<Index>,
-    /// The evicted copy of the same logical page that must be programmed first. `younger` is the next younger copy.
+    /// The next older copy of the same logical page, which was evicted and must be programmed before this one.
+    /// `younger` is the next younger copy.
     pub older: Option<Index>,
     pub younger: Option<Index>,
     /// Accesses that wait for the page, except the `writer` of [`Residency::Awaiting`].
@@ -194,8 +197,8 @@ impl Page {
         matches!(self.program, Program::Running { .. })
     }
 
-    /// Whether the page only has to complete the request that writes it when the page gets its slot. This holds if the
-    /// page is in the policy, no other access waits for it, and no operation on it is pending.
+    /// Whether there is nothing to do when the page gets its slot, except to complete the write that waits for the
+    /// slot. This is so if the policy holds the page, no other access waits for it, and no operation on it is pending.
     #[inline(always)]
     pub fn is_plain_arrival(&self) -> bool {
         self.rank == Rank::InFlight
@@ -204,9 +207,9 @@ impl Page {
             && self.want == Want::Nothing
     }
 
-    /// Whether the page holds its slot only until its running program ends. This holds if the page was neither trimmed
-    /// nor written during the program, and no access and no other program waits for it. Called only for a page that has
-    /// left the policy.
+    /// Whether an evicted page can be released as soon as its running program ends. This is so if the page was neither
+    /// trimmed nor written during the program, and neither an access nor another program waits for it. Must be called
+    /// only for evicted pages.
     #[inline(always)]
     pub fn is_held_by_program(&self) -> bool {
         debug_assert!(self.has_left());
@@ -218,8 +221,8 @@ impl Page {
             && self.waiters.is_empty()
     }
 
-    /// Whether the page holds its slot and must be programmed only if it is evicted. This holds if it has no running
-    /// program, no older copy, no other reason to be programmed, and no group.
+    /// Whether eviction is the only reason for which the page may have to be programmed. This is so if it holds its
+    /// slot and has no running program, no older copy, no group, and no other reason to be programmed.
     #[inline(always)]
     pub fn is_plain(&self) -> bool {
         self.residency == Residency::Ready(Slot::Held)
@@ -229,8 +232,7 @@ impl Page {
             && self.group == Membership::None
     }
 
-    /// Whether the page may have a next step. A clean page of the policy that holds its slot has none, unless it has an
-    /// older copy, a group or a reason to be programmed.
+    /// Whether the page may have a next step. It has none if it is plain ([`Page::is_plain`]), clean and not evicted.
     #[inline(always)]
     pub fn is_pending(&self) -> bool {
         !self.is_plain() || self.dirty || self.has_left()

@@ -1,4 +1,4 @@
-//! The states of a page: slot, fill from flash, program, release.
+//! The states of a page in the buffer: it gets a slot, is filled from flash, is programmed, and is released.
 //!
 //! [`Device::pump`] executes the next step that a page's state permits. It must be called after every change of a
 //! page.
@@ -40,7 +40,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Gives the page its slot, and continues what waited for that.
+    /// Gives the page its slot, and continues the accesses and programs that waited for this.
     #[inline(never)]
     pub(super) fn give_slot(&mut self, id: u32) {
         self.give_slot_now(id);
@@ -91,8 +91,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Completes the page by reading it from flash. If flash has no copy, the page is complete immediately. If an older
-    /// copy of the page is being read, no second read is needed.
+    /// Completes the page by reading its missing sectors from flash. If flash has no copy, the page is complete
+    /// immediately. If an older copy of the logical page is being read, no second read is needed.
     #[inline(never)]
     pub(super) fn fill(&mut self, id: u32) {
         let p = self.page(id);
@@ -117,8 +117,8 @@ impl<B: Backend> Device<B> {
         self.queue_flash(chip, lpn, cause, Owner::cached_page(id));
     }
 
-    /// Marks all sectors as valid in the page and in younger copies of the same logical page. `done` is the read that
-    /// returned the sectors, if there was one.
+    /// Marks all sectors of the page as valid, and also those of younger copies of the same logical page. `done` is the
+    /// flash read that returned the sectors, if there was one.
     #[inline(never)]
     fn filled(&mut self, id: u32, done: Option<&Done>) {
         let whole = self.cache.whole;
@@ -186,7 +186,7 @@ impl<B: Backend> Device<B> {
         self.start_program(id);
     }
 
-    /// Executes the next step of a page that is programmed together with others.
+    /// Executes the next step of a page that is programmed together with the other pages of its group.
     #[inline(never)]
     fn pump_in_group(&mut self, id: u32) {
         let whole = self.cache.whole;
@@ -197,8 +197,8 @@ impl<B: Backend> Device<B> {
         self.whole_in_group(id);
     }
 
-    /// Starts the program of a page that was evicted or that is written back for an idle chip. If `depth` write-backs
-    /// are running, the program is queued instead. When the program starts, an evicted page passes on its slot.
+    /// Starts the write-back of a page in background mode: after its eviction, or ahead of it. If `depth` write-backs
+    /// are in flight, the page is queued instead. When its program starts, an evicted page passes on its slot.
     #[inline(never)]
     fn write_back_in_background(&mut self, id: u32, depth: u32) {
         let now = self.now;
@@ -233,7 +233,7 @@ impl<B: Backend> Device<B> {
         };
         p.dirty = false;
         if cause == Cause::WriteBack {
-            // The page counts as a write-back for an idle chip until its program ends.
+            // The page counts in `active_write_backs` until its program ends.
             p.want = Want::Nothing;
         } else {
             self.drop_want(id);
@@ -307,7 +307,8 @@ impl<B: Backend> Device<B> {
         self.program_ended(id, done);
     }
 
-    /// Ends the program of a page that stays cached, or that must be programmed once more.
+    /// Processes the end of a program in the general case, for example of a page that stays cached or must be
+    /// programmed once more.
     #[inline(never)]
     fn program_ended(&mut self, id: u32, done: &Done) {
         let p = self.page(id);
@@ -345,7 +346,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Starts the next waiting write-back of background mode after one has ended.
+    /// In background mode, starts waiting write-backs after one has ended.
     #[inline(never)]
     fn next_write_back(&mut self) {
         self.cache.writing_back -= 1;
@@ -363,9 +364,9 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Handles a read of a page that failed (D-146). Accesses that wait for the missing sectors fail. If the page had
-    /// to be programmed, its writes are lost, and flash keeps the old contents. Younger copies of the same logical
-    /// page keep their contents, and read their missing sectors themselves.
+    /// Processes a failed read of a page from flash (D-146). Accesses that wait for the missing sectors fail. If the
+    /// page had to be programmed, its writes are lost, and flash keeps the old contents. Younger copies of the same
+    /// logical page keep their contents, and read their missing sectors themselves.
     #[cold]
     fn fill_failed(&mut self, id: u32, done: &Done) {
         let p = self.page(id);
@@ -386,7 +387,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Drops the contents of a page that should be programmed, but cannot be completed.
+    /// Drops the contents of a page that should be programmed, but whose missing sectors cannot be read.
     fn drop_contents(&mut self, id: u32) {
         let p = self.page(id);
         let was_dirty = std::mem::take(&mut p.dirty);
@@ -414,8 +415,9 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Notifies the policy that a program has ended. With `cleaned`, the page stays cached and is clean now. If flash
-    /// copies can move to another chip, also notifies the policy that the page may have moved.
+    /// Notifies the policy after a program has ended. If `cleaned`, the notification is that the page, which stays
+    /// cached, is clean now. If a program can put the page on another chip, the policy is also notified that the page
+    /// may have moved.
     #[inline(never)]
     fn notify_policy(&mut self, id: u32, lpn: Lpn, cleaned: bool) {
         if cleaned {
@@ -438,7 +440,7 @@ impl<B: Backend> Device<B> {
         self.release(id);
     }
 
-    /// Releases an evicted page, and passes on its slot to its successor.
+    /// Releases an evicted page: frees its record, and passes on its slot to its slot successor.
     #[inline(always)]
     pub(super) fn release(&mut self, id: u32) {
         self.release_to::<false>(id);
@@ -453,12 +455,13 @@ impl<B: Backend> Device<B> {
             p.waiters.is_empty(),
             "a page is released while an access waits for it"
         );
-        // Queues may still contain this record. When a queue reaches the record, nothing is done for it.
+        // The write-back queue may still contain the number of this record. A free record in the queue is passed over.
         let residency = std::mem::replace(&mut p.residency, Residency::Free);
         let (lpn, has_copies) = (p.lpn, p.older.is_some() || p.younger.is_some());
         cache.directory.remove(lpn, PageId(id));
         cache.clear_unstable(id);
-        // All links must be updated before the slot is passed on, because passing it on may release further pages.
+        // All links between copies must be updated before the slot is passed on, because this may release further
+        // pages.
         let wake = match has_copies {
             true => cache.unlink_copies(id),
             false => None,

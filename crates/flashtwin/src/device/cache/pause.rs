@@ -1,6 +1,6 @@
-//! Pauses: at regular times, no program of the buffer begins (`buffer.pause_us`). A program that would begin in a pause
-//! is held until the end of the pause. For the buffer, it has begun: an evicted page has passed on its slot, and counts
-//! as a write-back in flight.
+//! Pauses: at regular intervals, no program of the buffer begins for some time (`buffer.pause_us`). A program that
+//! would begin in a pause is held until the end of the pause. The buffer nevertheless treats a held program as begun:
+//! an evicted page passes on its slot (in background mode), and counts as a write-back in flight.
 
 use crate::device::link::PAUSE;
 use crate::device::{Backend, Device};
@@ -8,7 +8,7 @@ use crate::nand::{Cause, Owner};
 use crate::spec;
 use crate::units::{Lpn, Stream, Time};
 
-/// A program that is held.
+/// A program that is held until the end of a pause.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
     pub lpn: Lpn,
@@ -41,7 +41,7 @@ impl Pauses {
         })
     }
 
-    /// Returns the end of the pause in progress; `None` between pauses. The first pause ends at `every`.
+    /// Returns the end of the pause in progress; `None` between pauses. Pauses end at the multiples of `every`.
     fn end(&self, now: Time) -> Option<Time> {
         let (period, since) = (now.0 / self.every.0, now.0 % self.every.0);
         let begin = self.every.0 - self.length.0;
@@ -50,7 +50,7 @@ impl Pauses {
 }
 
 impl<B: Backend> Device<B> {
-    /// Holds a program if a pause is in progress. Returns whether it is held.
+    /// Holds the program if a pause is in progress. Returns whether the program is held.
     #[inline(always)]
     pub(super) fn is_held(&mut self, program: Held) -> bool {
         !B::PLAIN && self.cache.pauses.is_some() && self.hold(program)

@@ -1,4 +1,4 @@
-//! Power loss: the data that the buffer loses, and the orderly shutdown before a power loss.
+//! Power loss: the data that the device loses, and the orderly shutdown before a power loss.
 
 use std::collections::HashSet;
 
@@ -10,17 +10,17 @@ use crate::units::Lpn;
 /// Losses caused by a power loss.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PowerCut {
-    /// Logical pages whose newest contents are lost, in ascending order. For all other pages, flash has the contents
-    /// that were acknowledged to the host.
+    /// Logical pages whose newest contents are lost, in ascending order. Of all other pages, the contents acknowledged
+    /// to the host survive.
     pub lost: Vec<Lpn>,
     /// Number of host requests that were not finished.
     pub unfinished: usize,
 }
 
 impl<B: Backend> Device<B> {
-    /// Writes the contents of the buffer to flash, as a drive does when it is notified of a power loss in advance. The
-    /// buffer may be protected or not. Processes at most `steps` events, and returns how many of these are left. The
-    /// contents are written by a flush, whose completion is in [`Device::completions`].
+    /// Writes the contents of the buffer to flash, as a drive does when it is notified of a power loss in advance. This
+    /// includes the contents of protected memory. They are written by a flush, whose completion is in
+    /// [`Device::completions`]. Processes at most `steps` events, and returns how many of these are left.
     pub fn shut_down(&mut self, mut steps: u64) -> u64 {
         let protected = std::mem::take(&mut self.cache.protected);
         let flush = Request {
@@ -42,8 +42,8 @@ impl<B: Backend> Device<B> {
         steps
     }
 
-    /// Writes the contents of protected memory to flash after a power loss ([`Device::shut_down`]). Adds pages that
-    /// cannot be written to the losses.
+    /// Writes the contents of protected memory to flash after a power loss, by [`Device::shut_down`]. Adds pages that
+    /// cannot be written to the lost pages of `cut`.
     pub(in crate::device) fn write_protected(&mut self, cut: &mut PowerCut, steps: u64) -> u64 {
         self.cache.lost = Some(Vec::new());
         let steps = self.shut_down(steps);
@@ -54,9 +54,12 @@ impl<B: Backend> Device<B> {
         steps
     }
 
-    /// Returns the data that would be lost in a power loss at this instant. The data in the volatile memory of an
-    /// array's members are lost. If the buffer memory is volatile and not protected, data that are in the buffer but
-    /// not in flash are lost as well. A running program counts as not done. Trimmed pages do not count as lost.
+    /// Returns the data that would be lost in a power loss at this instant:
+    ///
+    /// - data in the volatile memory of an array's members,
+    /// - data that are in the buffer but not in flash, if the buffer memory is volatile and not protected.
+    ///
+    /// A running program counts as not done. Trimmed pages do not count as lost.
     pub fn power_cut(&self) -> PowerCut {
         let unfinished = self.requests.len();
         let mut lost = Vec::new();
@@ -69,7 +72,7 @@ impl<B: Backend> Device<B> {
                 .map(|p| p.lpn);
             match self.cache.protected {
                 false => lost.extend(held),
-                // A page that a member would lose is not lost if the protected buffer has it: the buffer's copy is
+                // A page that a member would lose survives if it is in the protected buffer: the buffer's copy is
                 // newer.
                 true => {
                     let held: HashSet<Lpn> = held.collect();

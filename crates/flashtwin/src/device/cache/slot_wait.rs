@@ -1,9 +1,9 @@
 //! Splits waits for buffer slots by the flash operation that ended them.
 //!
-//! A wait for a slot ends at the end of a flash operation. Usually this operation is the write-back of the page that
-//! had the slot. It is another write-back if the number of write-backs is limited, and a read or program if this made a
-//! page evictable. The part of the wait that overlaps with the operation is split in the same way as the time of the
-//! operation. During the rest of the wait, the access waited for its turn behind other operations.
+//! A wait for a slot ends when a flash operation ends. Usually this operation is the write-back of the page that had
+//! the slot. If the number of write-backs is limited, it may be another write-back. If no page was evictable, it is the
+//! read or program that made a page evictable. The part of the wait that overlaps with the operation is split like the
+//! time of the operation. During the rest of the wait, the access waited for its turn behind other operations.
 
 use super::Cache;
 use crate::device::flash::OpTimes;
@@ -44,8 +44,8 @@ impl Cache {
         };
     }
 
-    /// Stores the operation that ended when the page got its slot. Accesses that then wait for more than the slot use
-    /// it later.
+    /// Stores the operation that ended when the page got its slot. Accesses that wait for more than the slot need this
+    /// operation later.
     #[inline(always)]
     pub(super) fn keep_slot_end(&mut self, page: u32) {
         self.slot_ends[page as usize] = self.ended;

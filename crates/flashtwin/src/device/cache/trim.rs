@@ -18,7 +18,7 @@ impl<B: Backend> Device<B> {
             self.leave_policy(id);
         }
         self.backend.trim(lpn, self.now, &mut self.events);
-        // Neither this copy nor the older copies that are not in flash yet need to be programmed any more.
+        // This copy and the older copies that are not in flash yet need not be programmed any more.
         let mut next = Some(id);
         while let Some(at) = next {
             let cache = self.cache();

@@ -1,10 +1,10 @@
-//! Pages whose unit may have changed without a report to the policy. They exist only on flash where a page can be
-//! written to several units.
+//! Pages whose unit (the chip, for example, that holds the flash copy) may have changed without a report to the policy.
+//! Such pages exist only if a page can be written to several units.
 //!
-//! There are two reasons:
+//! There are two reasons for such a change:
 //!
-//! - The map changes when a unit starts a program, or earlier, but the policy is notified when the program ends. Pages
-//!   with a program that has not ended are *unsettled*.
+//! - The program of a page can move it to another unit. The map changes when the program starts, or earlier, but the
+//!   policy is notified only when the program ends. Until then, the page is *unsettled*.
 //! - The back end moves pages on its own, for example when it collects ([`Work::take_moved`]).
 //!
 //! All such pages are reported to the policy before it chooses a victim.
@@ -25,7 +25,7 @@ impl Page {
 }
 
 impl Cache {
-    /// Records that a program of the page, or of an older copy, has not ended.
+    /// Adds the page to the list of unsettled pages, because a program of the page or of an older copy has not ended.
     #[inline(always)]
     pub(super) fn note_unsettled(&mut self, id: u32) {
         if self.pages[id as usize].home == NO_HOME {
@@ -50,7 +50,8 @@ impl Cache {
 }
 
 impl<B: Backend> Device<B> {
-    /// Reports the unit of each page whose unit may have changed to the policy, if the policy heeds units.
+    /// Reports to the policy the units of all pages whose unit may have changed. Policies that do not use units receive
+    /// no reports.
     #[inline(always)]
     pub(super) fn report_units(&mut self) {
         if !self.cache.unsettled.is_empty() || self.backend.has_moved() {
@@ -99,9 +100,9 @@ mod tests {
 
     type Keys<'a> = [(&'a str, &'a str)];
 
-    /// Executes random requests, half of them to an eighth of the device. Calls `midway` after half of the requests.
-    /// At each eviction, a debug assertion compares the victim with that of a scan of the list. Checks that GCaR has
-    /// skipped pages.
+    /// Executes random requests, half of them to an eighth of the device. Calls `midway` after half of the requests. At
+    /// each eviction, a debug assertion compares the victim with the one that a scan of the list finds. In the end,
+    /// checks that GCaR has skipped pages.
     fn drive<B: Backend>(device: &mut Device<B>, seed: u64, midway: impl Fn(&mut Device<B>)) {
         let mut rng = Rng::new(seed);
         let pages = device.exported_bytes() / 4096;

@@ -14,7 +14,8 @@ pub(super) struct View<'a, B> {
     pub backend: &'a B,
 }
 
-/// Runs an expression with the cache and the policy's view of the device.
+/// Evaluates an expression in which two names are defined: one for the cache, and one for the policy's view of the
+/// device.
 macro_rules! with_view {
     ($device:expr, |$cache:ident, $view:ident| $body:expr) => {{
         let $cache = &mut $device.cache;

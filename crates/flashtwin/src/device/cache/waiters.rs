@@ -17,7 +17,7 @@ pub(super) enum Wants {
     Slot,
     /// The page gets its slot. The access then writes to the page, which is then programmed.
     SlotThenProgram,
-    /// The sectors of the page that are given as bits are valid.
+    /// All sectors of the page that are given as bits are valid.
     Data(u64),
     /// This number of programs of the page have ended.
     Programs(u32),
@@ -34,7 +34,7 @@ pub(super) struct Waiter {
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     waiter: Waiter,
-    /// The next entry of the circular list. After the last entry follows the first.
+    /// The next entry of the list. The list is circular: the entry after the last one is the first one.
     next: u32,
 }
 
@@ -127,7 +127,8 @@ impl Cache {
             .any(|waiter| matches!(waiter.wants, Wants::Programs(_)))
     }
 
-    /// Whether exactly one access waits, and the page lacks sectors for which it waits. No waiter can then be served.
+    /// Whether exactly one access waits for the page, and the page lacks sectors that this access needs. The access
+    /// cannot be served then.
     #[inline(always)]
     pub(super) fn lacks_for_lone_waiter(&self, page: u32) -> bool {
         let p = &self.pages[page as usize];
@@ -142,8 +143,8 @@ impl Cache {
             .any(|waiter| matches!(waiter.wants, Wants::Data(sectors) if sectors & lacks != 0))
     }
 
-    /// Returns the breakdown of an access that has waited for this page since `since`. `done` is the flash operation
-    /// that ended the wait, if any.
+    /// Returns the latency breakdown of an access that has waited for this page since `since`. `done` is the flash
+    /// operation, if any, that ended the wait.
     pub(super) fn wait_parts(
         &self,
         page: u32,
@@ -169,8 +170,8 @@ impl Cache {
 }
 
 impl<B: Backend> Device<B> {
-    /// Completes the accesses whose condition the page now meets. `done` is the flash operation that has just ended, if
-    /// any; `program` is whether this operation was a program.
+    /// Completes the accesses that have waited for the page and whose condition ([`Wants`]) is now met. `done` is the
+    /// flash operation that has just ended, if any. `program` is whether this operation was a program.
     #[inline(never)]
     pub(super) fn serve_waiters(&mut self, id: u32, done: Option<&Done>, program: bool) {
         let now = self.now;

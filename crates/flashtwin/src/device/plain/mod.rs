@@ -1,9 +1,10 @@
-//! The plain front end: copies of the request path that do not test for features which the device does not have.
+//! The plain front end: faster copies of the request path for common devices. They do not test for features that these
+//! devices lack.
 //!
-//! The request path is written once and compiled several times: for any device, for plain devices
-//! ([`Device::is_plain`]) with any back end, and for plain devices with each of the two most frequent kinds of flash.
-//! Each copy for plain devices exists with and without write-backs ahead of eviction. [`Device::submit`] and the event
-//! loop choose the copy. In the code, the constants [`Work::PLAIN`] and [`Work::AHEAD`] distinguish the copies.
+//! The request path is written once and compiled seven times. One copy is for any device. The others are for *plain*
+//! devices ([`Device::is_plain`]): with any back end, and with each of the two most frequent kinds of flash, in each
+//! case with and without write-backs ahead of eviction. [`Device::submit`] and the event loop choose the copy. In the
+//! code, the constants [`Work::PLAIN`] and [`Work::AHEAD`] distinguish the copies.
 
 use std::mem::offset_of;
 
@@ -16,7 +17,7 @@ use crate::metrics::FlashReport;
 use crate::nand::{Asked, Done, PageOp};
 use crate::units::{ChipId, Lpn, Time};
 
-/// A copy of the request path.
+/// A compiled copy of the request path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Path(pub u8);
 
@@ -24,13 +25,13 @@ impl Path {
     pub const ANY: Path = Path(0);
 
     /// Returns the copy of the path for a plain front end, with a back end of this [`Work::kind`]. `ahead` is whether
-    /// the policy writes pages ahead.
+    /// the policy writes pages ahead of their eviction.
     pub const fn plain(kind: u8, ahead: bool) -> Path {
         Path(1 + 2 * kind + ahead as u8)
     }
 }
 
-/// Runs an expression on the copy of the path that the device uses.
+/// Evaluates an expression in the copy of the request path that the device uses.
 macro_rules! on_path {
     ($device:expr, $on:ident => $work:expr) => {
         on_path!($device, $on => $work, 0 1 2)
@@ -69,9 +70,11 @@ const fn assert_same_layout<B: Backend, P: Backend>() {
 }
 
 impl<B: Backend> Device<B> {
-    /// Whether the device is plain. A plain device has one submission queue, a bus without command overhead, a
-    /// processor and a buffer memory that take no time, and blocking mode. Its policy does not write back when chips
-    /// become idle, and nothing is logged.
+    /// Whether the device is plain. A plain device has one submission queue without limits, a bus without command
+    /// overhead, a buffer in blocking mode, and a page size that is a power of two. Its processor and buffer memory
+    /// take no time. Its policy does not write back when chips become idle, and its blocks occupy only the room of
+    /// their cached pages. Its flash does not use the placement of writes, nothing is logged, and the device measures
+    /// its requests itself.
     fn is_plain(&self) -> bool {
         let front = self.queues.are_plain()
             && self.link.has_mode_alone(Mode::Bus)
@@ -85,7 +88,8 @@ impl<B: Backend> Device<B> {
             && !self.backend.heeds_placement()
     }
 
-    /// Chooses the copy of the path again. Must be called after every change of a condition of [`Device::is_plain`].
+    /// Chooses the copy of the request path. Must be called whenever a condition of [`Device::is_plain`] may have
+    /// changed.
     pub(super) fn find_path(&mut self) {
         self.path = self.path_now();
     }
@@ -107,7 +111,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Returns the device as a plain device with a back end of kind `KIND`.
+    /// Returns a reference to this device as a plain device with a back end of the kind `KIND`.
     ///
     /// # Panics
     /// Panics if the device's back end is of another kind.

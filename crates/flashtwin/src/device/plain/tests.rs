@@ -1,4 +1,4 @@
-//! Requests on the plain path end in the same way as on the general path.
+//! Requests have the same results and times on the plain path as on the general path.
 
 use super::super::{Backend, Device};
 use super::Path;
@@ -13,8 +13,8 @@ const PAGE: u64 = 4096;
 const MODERN: [(&str, &str); 2] = [("nand.backend", "modern"), ("geometry.channels", "2")];
 
 /// Submits random requests. Returns the result and time of each completed request, and the flash operations. In one
-/// half of the run, programs are logged, so that the device takes the general path: in the first half if `logged`,
-/// otherwise in the second.
+/// half of the run, programs are logged, so that the device takes the general path. This is the first half if `logged`,
+/// otherwise the second half.
 fn run<B: Backend>(device: &mut Device<B>, seed: u64, logged: bool, plain: Path) -> String {
     let mut rng = Rng::new(seed);
     let pages = device.exported_bytes() / PAGE;
@@ -252,7 +252,8 @@ fn features_of_the_front_end_select_the_general_path() {
     }
 }
 
-/// LRU replaces COOP while the timer of COOP is set. The path of LRU has no such timer.
+/// The policy COOP, which writes pages back after a time without accesses, is replaced by LRU while COOP's timer is
+/// set. The copy of the path for LRU does not support this timer.
 #[test]
 fn exchange_for_a_policy_that_writes_nothing_ahead_ends_the_timer() {
     let mut ssd = ssd(&[("buffer.policy", "coop")]);
@@ -276,8 +277,8 @@ fn exchange_for_a_policy_that_writes_nothing_ahead_ends_the_timer() {
     assert!(report.programs() > 0, "COOP writes pages ahead");
 }
 
-/// The check is executed in every build. To execute a copy of the code that lacks a feature in use would be undefined
-/// behaviour.
+/// Every build, not only debug builds, checks the kind of the back end. Running the copy for another kind would be
+/// undefined behaviour.
 #[test]
 #[should_panic(expected = "the path of another kind of back end")]
 fn stale_path_panics() {

@@ -1,13 +1,14 @@
 //! Submission queues, and the arbitration between them in front of the controller (D-100).
 //!
-//! Round robin takes at most a *burst* of commands from one queue, then continues with the next queue (NVMe Base
-//! Specification 2.0, 3.4.4). Weighted round robin has four classes of queues. Urgent commands have priority over all
-//! others. The other classes are served in the order high, medium, low. In a round, each class is served at most as
-//! many times as its weight. A new round begins when all classes with commands have used up their weights. In a
-//! class, queues are served round robin.
+//! The arbitration follows the NVMe Base Specification 2.0, 3.4.4. *Round robin* takes at most a *burst* of commands
+//! from one queue, then continues with the next queue. *Weighted round robin* has four classes of queues. Urgent
+//! commands have priority over all others. The other classes are served in the order high, medium, low. In a round,
+//! each class is served at most as many times as its weight. A new round begins when all classes with commands have
+//! used up their weights. Within a class, queues are served round robin.
 //!
-//! A request can wait in three places: at the host while its queue is full, in its queue, and at the limit on the
-//! number of commands that the controller executes at a time. Queues and arbitration themselves take no time.
+//! A request waits at the host while its queue is full, and then in its queue until the controller takes it. The
+//! controller takes no command while it is executing as many commands as its limit permits. Queues and arbitration
+//! themselves take no time.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -21,7 +22,8 @@ use crate::spec::{Assign, Host};
 #[derive(Clone, Debug)]
 struct Class {
     queues: Range<usize>,
-    /// The queue that is being served. `burst_left` is the number of commands left of the burst of this queue.
+    /// The queue that is being served. `burst_left` is the number of commands that may still be taken from it in this
+    /// burst.
     at: usize,
     burst_left: u32,
     weight: u32,
@@ -36,7 +38,7 @@ struct Queue {
     waiting: VecDeque<ReqId>,
     /// Requests that wait at the host because the queue is full.
     at_host: VecDeque<ReqId>,
-    /// Number of requests of this queue that are not finished.
+    /// Number of unfinished requests that have a place in this queue.
     outstanding: u32,
     class: usize,
 }
@@ -53,7 +55,8 @@ pub(super) struct Queues {
     /// Whether a request may have to wait until others are finished.
     is_limited: bool,
     assign: Assign,
-    /// Round-robin positions for requests that do not name a queue: one for reads, one for other requests.
+    /// Next queues, in turn, for requests that do not name a queue. If queues are assigned by kind, there is one for
+    /// reads and one for other requests; otherwise only the first is used.
     turns: [usize; 2],
     waiting: u32,
     in_service: u32,
@@ -162,7 +165,7 @@ impl Queues {
         self.waiting
     }
 
-    /// Returns a request that was waiting at the host and has a place in its queue now.
+    /// Gives a free place in a queue to a request that waits for it at the host, and returns this request.
     fn admitted(&mut self) -> Option<ReqId> {
         let depth = self.depth;
         let has_place = |q: &&mut Queue| q.outstanding < depth && !q.at_host.is_empty();
@@ -210,7 +213,7 @@ impl Queues {
         queues[class.at].waiting.pop_front()
     }
 
-    /// Returns the class to serve next, among those with commands.
+    /// Returns the class to serve next. It is one of the classes with waiting commands.
     #[inline]
     fn next_class(&mut self) -> Option<usize> {
         if self.classes[0].waiting > 0 {
@@ -249,7 +252,8 @@ impl<B: Backend> Device<B> {
         self.admit_pending();
     }
 
-    /// Frees the place of a finished request in its queue. [`Device::admit_pending`] gives it to another request.
+    /// Frees the place of a finished request in its queue. [`Device::admit_pending`] later gives the place to another
+    /// request.
     #[inline]
     pub(super) fn leave_queue(&mut self, queue: u16) {
         if !B::PLAIN && self.queues.is_limited() {

@@ -1,4 +1,5 @@
-//! Arbitration between queues, compared with hand-computed orders and under random load. Also tests waits for places.
+//! Arbitration between queues: compared with orders computed by hand, and under random load. Also waits for places in
+//! queues.
 
 use super::*;
 use crate::request::Request;
@@ -59,7 +60,7 @@ fn whose_turn_it_is_by_hand() {
     let round_robin = [("host.queues", "3")];
     assert_eq!(served(&round_robin, &submitted), [1, 2, 0, 1, 0, 0]);
     let bursts = [("host.queues", "3"), ("host.burst", "2")];
-    // The burst of queue 0 began with the request that kept the processor busy.
+    // The request that kept the processor busy was the first of the burst of queue 0.
     assert_eq!(served(&bursts, &submitted), [0, 1, 1, 2, 0, 0]);
     let weighted = [
         ("host.queues", "5"),
@@ -79,9 +80,9 @@ fn whose_turn_it_is_by_hand() {
     );
 }
 
-/// Queues, weights, bursts, limits and arrivals are random. Every request must be served once, and the requests of
-/// one queue in order. While all classes have commands, each class must have its share of every round, however small
-/// its weight.
+/// Queues, weights, bursts, limits and arrivals are random. Every request must be served once, and the requests of one
+/// queue in order. As long as all classes have commands, each class must be served in every round exactly as many times
+/// as its weight.
 #[test]
 fn nothing_is_lost_or_overtaken_and_shares_follow_weights() {
     for seed in crate::seeds(3) {
@@ -142,8 +143,8 @@ fn nothing_is_lost_or_overtaken_and_shares_follow_weights() {
     }
 }
 
-/// There are two queues with one place each. A second request of a queue waits at the host until the first one is
-/// done. With a limit of one command, the device executes commands one after the other.
+/// There are two queues with one place each. The second request of a queue waits at the host until the first one is
+/// finished. With a limit of one command, the device executes commands one after the other.
 #[test]
 fn requests_wait_for_places() {
     let ends = |host: &[(&str, &str)]| -> Vec<(u64, u64)> {
@@ -179,8 +180,7 @@ fn requests_wait_for_places() {
     );
 }
 
-/// Limits that are never reached change no completion time of a random load. Using several queues does not change one
-/// either.
+/// Limits that are never reached change no completion time of a random load. Neither does the use of several queues.
 #[test]
 fn limits_that_are_not_reached_change_nothing() {
     for seed in crate::seeds(3) {

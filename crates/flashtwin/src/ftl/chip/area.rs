@@ -1,4 +1,4 @@
-//! A log shared by all logical blocks: a queue of log blocks, the oldest first. Pages are appended to the newest
+//! A log that all logical blocks share: a queue of log blocks, oldest first. Pages are appended to the newest
 //! block.
 
 use std::collections::VecDeque;
@@ -34,8 +34,8 @@ impl Area {
         self.blocks.len() as u32
     }
 
-    /// Returns the number of blocks that the log can still take. Beyond this number, its oldest block must be
-    /// reclaimed.
+    /// Returns the number of further blocks that the log can take. If it is 0 and the newest block is full, the
+    /// oldest block must be reclaimed.
     pub fn claims(&self) -> u32 {
         self.blocks_max - self.len()
     }
@@ -46,7 +46,7 @@ impl Area {
         self.pages_per_block - self.next
     }
 
-    /// Whether the log has no place for another page until its oldest block is reclaimed.
+    /// Whether the log is full: it can take another page only after its oldest block is reclaimed.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.next == self.pages_per_block && self.claims() == 0
@@ -126,7 +126,7 @@ impl Area {
         Ok(())
     }
 
-    /// Formats the log, such as `[9 13] [17]`: pages by block, oldest block first.
+    /// Formats the log, such as `[9 13] [17]`: the pages of each block in brackets, oldest block first.
     pub fn text(&self, store: &Store, mark: impl Fn(u32) -> &'static str) -> String {
         let texts = self
             .iter()

@@ -1,8 +1,9 @@
-//! BAST: each of a few logical blocks has a log block of its own (Kim et al., IEEE TCE 48(2), 2002).
+//! BAST, a translation layer in which each of a few logical blocks has its own log block (Kim et al., IEEE TCE 48(2),
+//! 2002).
 //!
 //! A page is written to its place in the data block if that place was never written. Otherwise it is written to the
-//! log block of its logical block. A log block is merged if it is full and another page arrives for it. If a log
-//! block is needed and none is free, the log block whose last write is the oldest is merged.
+//! log block of its logical block. A log block is merged when it is full and another page arrives for it. If a
+//! logical block needs a log block and none is free, the log block whose last write is the oldest is merged.
 
 use std::io::{self, Read, Write};
 
@@ -39,7 +40,7 @@ impl Own for BastSetup {
         u64::from(self.log_blocks) * u64::from(chip.pages_per_block)
     }
 
-    /// Returns the number of blocks for data and logs, plus one for the new block of a full merge.
+    /// Returns the number of blocks that a chip needs: for data, for logs, and one for the new block of a full merge.
     fn blocks_min(&self, chip: &Chip) -> u64 {
         u64::from(chip.logical_blocks()) + u64::from(self.log_blocks) + 1
     }
@@ -97,7 +98,7 @@ pub struct Bast {
     idle: Vec<u32>,
     /// For each logical block, the index of its log in `logs`, or [`NONE`].
     log_of: Vec<u32>,
-    /// Logs in use, in the order of their last write.
+    /// Log blocks in use, ordered by their last write.
     order: List,
 }
 
@@ -126,12 +127,12 @@ impl Bast {
         &mut self.blocks.store
     }
 
-    /// Returns the number of logs that can be started without a merge.
+    /// Returns the number of log blocks that can be opened before a log block must be merged.
     pub(super) fn idle_logs(&self) -> u32 {
         self.idle.len() as u32
     }
 
-    /// Returns the number of free pages in the log that was written last; 0 if no log is in use.
+    /// Returns the number of free pages in the log block that was written last; 0 if no log block is in use.
     pub(super) fn newest_room(&self) -> u32 {
         let newest = self.order.newest();
         newest.map_or(0, |at| {
@@ -174,7 +175,8 @@ impl Bast {
         Ok(())
     }
 
-    /// Whether a log that was loaded is valid: its logical block has no other log, and its contents match its fields.
+    /// Whether a log block read from a state is valid. Its logical block must have no other log block, and the pages
+    /// in the log block must match the fields of `log`.
     fn is_sound(&self, log: &Log) -> bool {
         let store = &self.blocks.store;
         let n = store.pages_per_block();
@@ -187,8 +189,8 @@ impl Bast {
             && (!log.in_order || self.blocks.may_adopt(log.owner, log.block, log.count))
     }
 
-    /// Merges a log with its data block. The contents of the log determine the kind of the merge: switch, partial or
-    /// full.
+    /// Merges a log block with its data block: a switch or partial merge if the log block is in order, otherwise a
+    /// full merge.
     fn merge(&mut self, log: u32, ops: &mut Vec<FlashOp>) {
         let Log {
             block,
@@ -207,7 +209,7 @@ impl Bast {
         }
     }
 
-    /// Merges the log of this logical block if it is full.
+    /// Merges the log block of the logical block `owner` if this log block is full.
     fn merge_if_full(&mut self, owner: u32, ops: &mut Vec<FlashOp>) {
         let own = self.log_of[owner as usize];
         let log = self.logs.get(own as usize);
@@ -216,7 +218,9 @@ impl Bast {
         }
     }
 
-    /// Returns the log for a page of this logical block. The caller has already merged the log if it was full.
+    /// Returns the log block of the logical block `owner`, and opens one if there is none. If no log block is free,
+    /// first merges the one whose last write is the oldest. The caller has already merged the log block of `owner` if
+    /// it was full.
     fn log_for(&mut self, owner: u32, ops: &mut Vec<FlashOp>) -> u32 {
         let own = self.log_of[owner as usize];
         if own != NONE {
@@ -278,9 +282,9 @@ impl ChipFtl for Bast {
     fn write(&mut self, page: u32, ops: &mut Vec<FlashOp>) -> Result<(), NoSpace> {
         let (owner, offset) = self.blocks.split(page);
         if !self.blocks.is_unwritten(page) {
-            // The merge may leave the page's place in the data block unwritten. The page must then be written to that
-            // place and not to a log; otherwise an older version could be written to the place later. So the place is
-            // checked after the merge.
+            // The merge may leave the page's place in the data block unwritten. The page must then be written to this
+            // place. If it went to a log block, a later write could go to the place, and the log block would still
+            // have the older version. Therefore the place is checked after the merge.
             self.merge_if_full(owner, ops);
         }
         if self.blocks.is_unwritten(page) {
@@ -319,7 +323,8 @@ impl ChipFtl for Bast {
         self.blocks.counters
     }
 
-    /// Formats the logs, such as `log1[5 4] log0[- 0]`: the log most recently written first.
+    /// Formats the log blocks, such as `log1[5 4] log0[- 0]`: the number of the logical block, then the pages. The
+    /// log block written last is first.
     fn state(&self) -> String {
         let mut texts: Vec<String> = self
             .order

@@ -1,8 +1,9 @@
-//! Common parts of the translation layers that map blocks: block map, page map of the logs, writes in place, merges.
+//! Common parts of the block-mapping translation layers: the block map, the page map of the log blocks, writes in
+//! place, and merges.
 //!
-//! A logical block has at most one data block, which holds page `o` at offset `o`. One array has the location of the
-//! newest version of each page, in a data block or in a log. The tables of log blocks in the papers contain the same
-//! information.
+//! A logical block has at most one data block, which holds page `o` of the logical block at offset `o`. One array has
+//! the location of the newest version of each page, in a data block or in a log block. It replaces the tables of log
+//! blocks in the papers, which contain the same information.
 
 use std::io::{self, Read, Write};
 
@@ -108,16 +109,16 @@ impl Blocks {
         (data != NONE).then(|| self.store.ppn(data, offset))
     }
 
-    /// Whether the place of the page in its data block can be written: it was never written, or there is no data
-    /// block yet.
+    /// Whether the place of the page in its data block can be written: either the place was never written, or the
+    /// logical block has no data block yet.
     #[inline]
     pub fn is_unwritten(&self, page: u32) -> bool {
         self.in_place(page)
             .is_none_or(|ppn| self.store.is_erased(ppn))
     }
 
-    /// Writes a page to its unwritten place in the data block. If the logical block has no data block, takes a new
-    /// one. Fails if fewer than `claims` blocks would then stay free for logs and merges.
+    /// Writes a page to its place in the data block, which must be unwritten. If the logical block has no data block,
+    /// takes a free block for it. Fails if fewer than `claims` blocks would then stay free for logs and merges.
     pub fn write_in_place(
         &mut self,
         page: u32,
@@ -150,8 +151,8 @@ impl Blocks {
         self.map[page as usize] = ppn;
     }
 
-    /// Copies the pages of a logical block at `offsets` to the same offsets of block `to`. If `new` is given, it is
-    /// among these pages, and the host is writing it, so it is programmed instead of copied.
+    /// Copies the pages `offsets` of a logical block to the same offsets of block `to`. If `new` is given, it is one
+    /// of these pages and the host is writing it. It is then programmed instead of copied.
     pub fn gather(
         &mut self,
         block: u32,
@@ -172,7 +173,8 @@ impl Blocks {
         self.gather_old(first, next..end, to, ops);
     }
 
-    /// Copies pages of the logical block whose first page is `first`.
+    /// Copies the pages `offsets` of a logical block to the same offsets of block `to`. `first` is the first page of
+    /// the logical block.
     fn gather_old(
         &mut self,
         first: u32,
@@ -188,7 +190,7 @@ impl Blocks {
     }
 
     /// Full merge: copies the newest version of each page of a logical block to a new block, and erases the data
-    /// block. If `new` is given, the host is writing this page, so it is programmed instead of copied.
+    /// block. If `new` is given, the host is writing this page. It is then programmed instead of copied.
     pub fn merge_full(&mut self, block: u32, new: Option<u32>, ops: &mut Vec<FlashOp>) {
         self.counters.full_merges += 1;
         let n = self.store.pages_per_block();
@@ -202,8 +204,8 @@ impl Blocks {
         self.replace(block, to, ops);
     }
 
-    /// Switch or partial merge of a log block that holds the first `count` offsets of a logical block in order.
-    /// Copies the other pages to the log block and makes it the data block. Erases the old data block.
+    /// Switch or partial merge. The log block holds the first `count` pages of a logical block in order. Copies the
+    /// other pages to the log block, makes it the data block, and erases the old data block.
     pub fn adopt(&mut self, block: u32, log: u32, count: u32, ops: &mut Vec<FlashOp>) {
         let n = self.store.pages_per_block();
         if count == n {
@@ -215,8 +217,8 @@ impl Blocks {
         self.replace(block, log, ops);
     }
 
-    /// Partial merge of a log block during the host's write of page `new`. Copies the missing pages to the log block,
-    /// except `new`, which is programmed. Makes the log block the data block.
+    /// Partial merge of a log block while the host writes page `new`. Copies the missing pages to the log block,
+    /// except `new`, which is programmed. Then makes the log block the data block.
     pub fn adopt_with(
         &mut self,
         block: u32,
@@ -231,7 +233,7 @@ impl Blocks {
         self.replace(block, log, ops);
     }
 
-    /// Makes `new` the data block and erases the old one.
+    /// Makes `new` the data block of a logical block, and erases its old data block.
     fn replace(&mut self, block: u32, new: u32, ops: &mut Vec<FlashOp>) {
         let old = std::mem::replace(&mut self.data[block as usize], new);
         if old != NONE {
@@ -239,13 +241,14 @@ impl Blocks {
         }
     }
 
-    /// Writes the state. The locations of pages are not stored, because they follow from the contents of the pages.
+    /// Writes the state. The map is not stored, because it follows from the contents of the flash pages.
     pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
         self.store.save(out)?;
         write_u32(out, &self.data)
     }
 
-    /// Reads a state into new blocks; returns which blocks have an owner.
+    /// Reads a state into a chip that was just created. Returns the roles of the blocks: which of them are free or
+    /// data blocks.
     pub fn load(&mut self, input: &mut dyn Read) -> Result<Roles, StateError> {
         self.store.load(self.map.len() as u32, input)?;
         read_u32(input, &mut self.data)?;
@@ -262,7 +265,8 @@ impl Blocks {
     }
 
     /// Whether `log` may become the data block of a logical block. It must contain the first `count` pages of the
-    /// logical block, each at its offset, and nothing else. Offsets of pages that do not exist must be unwritten.
+    /// logical block, each at its offset, and nothing else. The place of a page without a copy on flash may be empty
+    /// or invalid. All places from `count` on must be erased.
     pub fn may_adopt(&self, block: u32, log: u32, count: u32) -> bool {
         let n = self.store.pages_per_block();
         let mut offsets = 0..n;
@@ -278,7 +282,7 @@ impl Blocks {
             })
     }
 
-    /// Checks the map and the data blocks; `logs` is the number of blocks that the logs hold.
+    /// Checks the map and the data blocks. `logs` is the number of blocks that are log blocks.
     pub fn check(&self, logs: u32) -> Result<(), String> {
         let mapped = self.map.iter().enumerate();
         let mapped = mapped.filter(|(_, &ppn)| ppn != NONE);

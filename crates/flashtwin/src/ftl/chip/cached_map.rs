@@ -1,5 +1,5 @@
-//! The cached mapping table (CMT) of DFTL: some entries of the page map, each with a dirty bit, in segmented LRU
-//! order.
+//! The cached mapping table (CMT) of DFTL. It caches some entries of the page map, each with a dirty bit, and evicts
+//! them in segmented LRU order.
 
 use std::io::{self, Read, Write};
 
@@ -230,8 +230,8 @@ impl CachedMap {
         }
     }
 
-    /// Writes the cached pages with their dirty bits. Protected pages are first, then those on probation, each oldest
-    /// first.
+    /// Writes the cached logical pages with their dirty bits: first the protected segment, then the probationary one,
+    /// each with the least recent entry first.
     pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
         for list in [&self.protected, &self.probation] {
             let entries = list.iter_oldest_first();
@@ -295,8 +295,8 @@ impl CachedMap {
         Ok(())
     }
 
-    /// Formats the cache, such as `[4 1*|0]`: protected entries, a bar, then entries on probation. The most recent
-    /// entries are first; `*` marks dirty ones.
+    /// Formats the cache, such as `[4 1*|0]`: the protected entries, a bar, then the probationary entries. In each
+    /// segment, the most recent entry is first. `*` marks dirty entries.
     pub fn text(&self) -> String {
         let list = |list: &List| {
             let entry = |place: PageId| {

@@ -1,10 +1,10 @@
-//! Descriptions of all translation layers of this module for the command line, Python and `docs/ftls.md`. Each
-//! layer's file has its entry; the table in `mod.rs` lists the files.
+//! Descriptions of the translation layers of one chip for the command line, Python and `docs/ftls.md`. The file
+//! of each layer has its description; the table in `mod.rs` lists the files.
 
 pub use crate::component::{Parameter, Provenance, Source};
 
-/// An example access string. The chip has 16 blocks of 4 pages. Half of its pages are exported, and these are all
-/// written before the first access.
+/// Example access string of a translation layer. The chip has 16 blocks of 4 pages and exports half of its pages.
+/// Every exported page is written before the first access.
 #[derive(Clone, Copy, Debug)]
 pub struct Example {
     /// Parameters.

@@ -2,9 +2,9 @@
 //!
 //! A translation page has the map entries of consecutive logical pages. The directory, in memory, has the location of
 //! each translation page. Translation pages and data pages are written to separate blocks. Garbage collection is
-//! greedy over both kinds of blocks. When a data page is moved, its map entry changes. A cached entry then becomes
-//! dirty. The changed entries that are not cached are written to flash at the end of the collection, each translation
-//! page once.
+//! greedy over both kinds of blocks. When it moves a data page, the map entry of the page changes. If the entry is
+//! cached, it becomes dirty. Otherwise its translation page is rewritten at the end of the collection. A translation
+//! page with several such entries is rewritten once.
 
 use std::io::{self, Read, Write};
 
@@ -41,14 +41,14 @@ impl DftlSetup {
         logical_pages.div_ceil(self.entries_per_translation_page)
     }
 
-    /// Returns the largest number of blocks that collection can keep free if every page is live; `None` if the chip
-    /// has too few blocks for DFTL.
+    /// Returns the largest number of blocks that collections can keep free if every logical page has a copy on flash.
+    /// `None` if the chip has too few blocks for DFTL.
     fn low_max(&self, chip: &Chip) -> Option<u32> {
         let room = u64::from(chip.blocks).checked_sub(self.blocks_min(chip))?;
         Some(room as u32 + 2)
     }
 
-    /// Returns 5 % of the blocks (at least 2), but at most half of `low_max` (at least 2).
+    /// Returns the default of `low_blocks`: 5 % of the blocks, but at most half of `low_max`, and at least 2 blocks.
     fn low_default(&self, chip: &Chip) -> Option<u32> {
         (self.entries_per_translation_page > 0)
             .then(|| self.low_max(chip))
@@ -86,8 +86,8 @@ impl Own for DftlSetup {
         chip.logical_pages.into()
     }
 
-    /// Returns the number of blocks for data and translation pages, plus two open blocks, one for each kind of pages,
-    /// and three blocks for collection.
+    /// Returns the number of blocks that a chip needs: for data pages, for translation pages, one open block for each
+    /// of these two kinds, and three blocks for collection.
     fn blocks_min(&self, chip: &Chip) -> u64 {
         let n = chip.pages_per_block.max(1);
         let translation = self.translation_pages(chip.logical_pages) / n;
@@ -157,7 +157,8 @@ const ENTRY: Entry = Entry {
 /// block. The third free block remains for the collection that follows.
 const FREE_MIN: u32 = 3;
 
-/// The open block for one kind of pages. A full block may be collected although it is still the open one.
+/// The open block for pages of one kind, data or translation. When the block is full, it may be collected, although
+/// no other block has been opened yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frontier {
     block: u32,
@@ -177,13 +178,13 @@ pub struct Dftl {
     batching: bool,
     pub(super) data: Frontier,
     translation: Frontier,
-    /// For each block in use, whether it has translation pages.
+    /// For each block in use, whether it holds translation pages.
     is_translation: Vec<bool>,
-    /// Largest number of data blocks; the remaining blocks always suffice for collection.
+    /// Largest number of data blocks. The remaining blocks suffice for the translation pages and for collection.
     data_blocks_max: u32,
     pub(super) low_blocks: u32,
-    /// Translation pages to write at the end of a collection. `noted` has, for each translation page, the number of
-    /// the collection that last added it.
+    /// Translation pages to rewrite at the end of the present collection. `noted` prevents duplicates: for each
+    /// translation page, it has the number of the last collection that added the page to this list.
     affected: Vec<u32>,
     noted: Vec<u64>,
     counters: Counters,
@@ -281,8 +282,8 @@ impl Dftl {
         self.cache.load(input)
     }
 
-    /// Returns the next page to write for data or for a translation page. If the open block is full, opens another
-    /// one.
+    /// Returns the next flash page to write, for data or for a translation page. Opens a new block if the open block
+    /// is full.
     fn place(&mut self, is_translation: bool) -> u32 {
         let frontier = if is_translation {
             &mut self.translation
@@ -308,8 +309,8 @@ impl Dftl {
         has_room || self.data.blocks < self.data_blocks_max
     }
 
-    /// Collects until there is room for one data page and for the map writes that it may cause. Returns false if such
-    /// room cannot be made.
+    /// Collects until there is room for one data page and for the translation pages that the write may cause. Returns
+    /// false if collection cannot make this room.
     fn make_room(&mut self, ops: &mut Vec<FlashOp>) -> bool {
         while self.store.free_blocks() <= self.low_blocks || !self.can_write_data() {
             if !self.collect(ops) {
@@ -319,7 +320,8 @@ impl Dftl {
         true
     }
 
-    /// Collects one block. Returns false if no block can be collected, or if no block would gain a page.
+    /// Collects one block. Returns false if no block can be collected: no block has an invalid page, or too few
+    /// blocks are free for the copies.
     fn collect(&mut self, ops: &mut Vec<FlashOp>) -> bool {
         let free = self.store.free_blocks();
         // A collection of a data block may open two blocks, one for data and one for translation pages. A collection
@@ -412,8 +414,8 @@ impl Dftl {
         self.directory[which as usize] = to;
     }
 
-    /// Looks up a page's entry and caches it. Returns `false` if it cannot be cached: the victim is dirty, and there
-    /// is no room to write it back.
+    /// Looks up the map entry of a page and caches it. Returns `false` if the entry cannot be cached because the
+    /// victim is dirty and there is no room to write it back.
     fn resolve(&mut self, page: u32, ops: &mut Vec<FlashOp>) -> bool {
         if self.cache.is_cached(page) {
             self.counters.map_hits += 1;
@@ -445,7 +447,7 @@ impl Dftl {
         can_cache
     }
 
-    /// Changes the location in a page's cached entry, and invalidates the old location.
+    /// Changes the location of a page in its cached entry, and marks the old copy invalid.
     fn remap(&mut self, page: u32, ppn: u32) {
         let (old, is_cached) = self.cache.change(page, ppn);
         debug_assert!(is_cached, "page {page} is written without its map entry");
@@ -473,12 +475,12 @@ impl Dftl {
         self.store.prefetch(self.cache.location(page));
     }
 
-    /// Returns how many pages and blocks can be written before the next collection.
+    /// Returns the numbers of pages and blocks that can be written before the next collection.
     pub(super) fn outlook(&self) -> Outlook {
         let n = self.store.pages_per_block();
         let (free, low) = (self.store.free_blocks(), self.low_blocks);
         let open_pages = n - self.data.next;
-        // A block can be opened without a collection if more than `low` blocks are free before it is opened.
+        // A block can be opened without a collection if more than `low` blocks are free just before.
         let begun = match free.checked_sub(low + 1) {
             Some(blocks) => u64::from(blocks) * u64::from(n) + 1,
             None => 0,
@@ -534,7 +536,7 @@ impl ChipFtl for Dftl {
 
     fn flush(&mut self, ops: &mut Vec<FlashOp>) {
         for which in 0..self.directory.len() as u32 {
-            // The collections of `make_room` may have cleaned the entries.
+            // The entries may be clean by now, because the collections of `make_room` write back dirty entries.
             if self.cache.has_dirty(which) && self.make_room(ops) && self.cache.has_dirty(which) {
                 self.cache.clean_all(which);
                 self.write_translation(which, Why::Map, ops);
@@ -578,8 +580,8 @@ impl ChipFtl for Dftl {
         self.counters
     }
 
-    /// Formats the state, such as `CMT[4 1*|0] free 5`: protected entries, a bar, entries on probation, and the
-    /// number of free blocks. The most recent entries are first; `*` marks dirty ones.
+    /// Formats the state, such as `CMT[4 1*|0] free 5`: the cache and the number of free blocks. A bar separates the
+    /// protected entries from the probationary ones, each most recent first. `*` marks dirty entries.
     fn state(&self) -> String {
         format!("CMT{} free {}", self.cache.text(), self.store.free_blocks())
     }

@@ -1,8 +1,8 @@
-//! FAST: log blocks shared by all logical blocks (Lee et al., ACM TECS 6(3), 2007).
+//! FAST, a translation layer in which all logical blocks share the log blocks (Lee et al., ACM TECS 6(3), 2007).
 //!
-//! One log block receives sequential writes and can become a data block. The other log blocks receive random writes
-//! (RW) and are filled one after the other. If all are full, the oldest one is reclaimed: each logical block with a
-//! live page in it is merged.
+//! One log block, the SW block, receives sequential writes and can become a data block. The other log blocks, the
+//! RW blocks, receive random writes and are filled one after the other. If all RW blocks are full, the oldest one
+//! is reclaimed: each logical block with a live page in it is merged.
 
 use std::io::{self, Read, Write};
 
@@ -38,8 +38,8 @@ impl Own for FastSetup {
         u64::from(self.rw_log_blocks) * u64::from(chip.pages_per_block)
     }
 
-    /// Returns the number of blocks for data and RW logs, plus two: one for a full merge, and the log block for
-    /// sequential writes.
+    /// Returns the number of blocks that a chip needs: for data, for the RW blocks, one for the SW block, and one
+    /// for a full merge.
     fn blocks_min(&self, chip: &Chip) -> u64 {
         u64::from(chip.logical_blocks()) + u64::from(self.rw_log_blocks) + 2
     }
@@ -116,7 +116,7 @@ impl Fast {
         self.random.load(&mut roles, &self.blocks.store, input)
     }
 
-    /// Merges the logical blocks that have live pages in the oldest RW block. Then erases this RW block.
+    /// Reclaims the oldest RW block: merges each logical block that has a live page in it, then erases it.
     fn reclaim(&mut self, ops: &mut Vec<FlashOp>) {
         let Some(victim) = self.random.pop_oldest() else {
             return;
@@ -200,8 +200,8 @@ impl ChipFtl for Fast {
         self.blocks.counters
     }
 
-    /// Formats the state, such as `SW1[4 5] RW[- 9] [10]`: the sequential log block, then the RW blocks, oldest
-    /// first. `-` marks an invalid page.
+    /// Formats the state, such as `SW1[4 5] RW[- 9] [10]`: the SW block of logical block 1, then the RW blocks,
+    /// oldest first. Brackets contain the pages of a block; `-` marks an invalid page.
     fn state(&self) -> String {
         let sequential = self.sequential.text(&self.blocks);
         let random = self.random.text(&self.blocks.store, |_| "");

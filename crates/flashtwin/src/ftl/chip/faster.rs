@@ -1,10 +1,10 @@
-//! FASTER: FAST in which pages of the log get a second chance, and cold pages are isolated (Lim, Lee, Moon, SNAPI
+//! FASTER, a variant of FAST. Pages of the log get a second chance, and cold pages are isolated (Lim, Lee, Moon, SNAPI
 //! 2010).
 //!
-//! If the random-write (RW) log is full, its oldest block is reclaimed, if possible without merges. Live pages without
-//! a mark are written to the log again and marked; this is their second chance. Live pages with a mark move to the
-//! isolation area. Only the isolation area is merged, one logical block at a time. When it is nearly full, merges are
-//! spread over the host's writes.
+//! If the random-write (RW) log is full, its oldest block is reclaimed, if possible without merges. Its live pages are
+//! handled by their marks. A page without a mark is copied to the head of the log and marked; this is its second
+//! chance. A page with a mark moves to the isolation area. Only the isolation area is merged, one logical block at a
+//! time. When it is nearly full, merges are spread over the host's writes.
 
 use std::io::{self, Read, Write};
 
@@ -49,8 +49,9 @@ impl Own for FasterSetup {
         logs * u64::from(chip.pages_per_block)
     }
 
-    /// Returns the number of blocks for data, RW log and isolation area, plus three: one for a full merge, the log
-    /// block for sequential writes, and a new block of the RW log while its oldest block is reclaimed.
+    /// Returns the number of blocks that a chip needs: for data, for the RW log, for the isolation area, and three
+    /// more. Of these, one is the log block for sequential writes. One is a new block of the RW log while its oldest
+    /// block is reclaimed. The last one is for a full merge.
     fn blocks_min(&self, chip: &Chip) -> u64 {
         let logs = u64::from(self.rw_log_blocks) + u64::from(self.isolation_blocks);
         u64::from(chip.logical_blocks()) + logs + 3
@@ -97,7 +98,7 @@ const ENTRY: Entry = Entry {
 /// Progressive merging begins when the isolation area can take at most this number of further blocks.
 const RESERVED: u32 = 2;
 
-/// Writes of more than this number of consecutive pages count as a sequential stream.
+/// Number of consecutive pages beyond which writes count as a sequential stream.
 const RUN: u32 = 4;
 
 /// State of FASTER.
@@ -110,18 +111,19 @@ pub struct Faster {
     refinements: bool,
     /// Physical pages of the RW log that have had their second chance.
     marked: Vec<bool>,
-    /// The last page written. `run` is the number of consecutive pages written up to this page.
+    /// The page written last. `run` counts the consecutive pages up to and including it.
     last: u32,
     run: u32,
     progress: Progress,
 }
 
-/// Schedule of progressive merging. Merge steps are spaced so that the oldest isolation block is empty when the
-/// newest one is full. The schedule assumes that the newest block fills as fast as the previous one.
+/// Schedule of progressive merging. A merge step merges one logical block of the oldest isolation block. The steps are
+/// spaced so that the oldest block has no live page when the newest block is full. The schedule assumes that the
+/// newest block fills as fast as the one before it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
-    /// Number of pages written to the log while the previous isolation block was filled. `since_block` is this number
-    /// for the present isolation block.
+    /// Number of pages that the host wrote to the log while the previous isolation block was filled. `since_block` is
+    /// the same count for the isolation block that is being filled.
     writes_per_block: u32,
     since_block: u32,
     /// Log writes since the last merge step.
@@ -138,7 +140,7 @@ impl Progress {
         self.writes_per_block = std::mem::take(&mut self.since_block);
     }
 
-    /// Whether a merge step is due if `remaining` pages are still to be merged.
+    /// Whether a merge step is due. `remaining` is the number of live pages in the oldest isolation block.
     fn is_due(&self, remaining: u32) -> bool {
         self.since_step >= self.writes_per_block / remaining.max(1)
     }
@@ -234,7 +236,7 @@ impl Faster {
         }
     }
 
-    /// Moves a page to the isolation area if it is still live.
+    /// Moves the page at `ppn` to the isolation area if it is still live. First makes room in the isolation area.
     fn isolate(&mut self, ppn: u32, ops: &mut Vec<FlashOp>) {
         while self.blocks.store.tag(ppn).is_some() && self.isolation.is_full() {
             self.merge_step(ops);
@@ -251,8 +253,8 @@ impl Faster {
         self.blocks.move_to(page, to, Why::Gc, ops);
     }
 
-    /// Merges the logical block of the first live page in the oldest block of the isolation area. Erases the oldest
-    /// block if it then has no live pages.
+    /// Executes one merge step: merges the logical block of the first live page in the oldest isolation block. Erases
+    /// the oldest isolation block if it then has no live page.
     fn merge_step(&mut self, ops: &mut Vec<FlashOp>) {
         let Some(oldest) = self.isolation.oldest() else {
             return;
@@ -271,12 +273,12 @@ impl Faster {
         self.progress.since_step = 0;
     }
 
-    /// Executes a step of progressive merging if the isolation area is nearly full and a step is due.
+    /// Counts a write to the log. Then executes a merge step if the isolation area is nearly full and a step is due.
     fn progress(&mut self, ops: &mut Vec<FlashOp>) {
         self.progress.write();
-        // The newest block of the isolation area is still being written, so it cannot be merged. Merge steps are
-        // therefore executed only if there is an older block, and at most `RESERVED` further blocks can be opened. If
-        // no further block can be opened, a step is executed even if it is not due.
+        // The newest isolation block is still being written, so it cannot be merged. Steps therefore need an older
+        // block. They begin when at most `RESERVED` further blocks can be opened. If no further block can be opened, a
+        // step is executed even if it is not due.
         let is_nearly_full = self.isolation.len() > 1 && self.isolation.claims() <= RESERVED;
         if let Some(oldest) = self.isolation.oldest().filter(|_| is_nearly_full) {
             let is_last = self.isolation.claims() == 0;
@@ -286,7 +288,8 @@ impl Faster {
         }
     }
 
-    /// Counts consecutive pages. Returns whether the last pages, up to and including `page`, are a sequential stream.
+    /// Counts consecutive pages. Returns whether the pages written last, up to and including `page`, are a sequential
+    /// stream. Always false without `refinements`.
     fn finds_stream(&mut self, page: u32) -> bool {
         self.run = if page == self.last.wrapping_add(1) {
             self.run.saturating_add(1)
@@ -336,8 +339,8 @@ impl ChipFtl for Faster {
     fn write(&mut self, page: u32, ops: &mut Vec<FlashOp>) -> Result<(), NoSpace> {
         let (block, offset) = self.blocks.split(page);
         if self.blocks.is_unwritten(page) && !self.sequential.has_passed(block, offset) {
-            // Blocks to keep free: the blocks that the logs can still take, one new block of the RW log while its
-            // oldest block is reclaimed, and one for a full merge.
+            // Blocks to keep free: the blocks that the logs can still take, a new block of the RW log while its oldest
+            // block is reclaimed, and a block for a full merge.
             let logs = self.sequential.claims() + self.random.claims() + self.isolation.claims();
             self.blocks.write_in_place(page, logs + 2, ops)?;
             self.finds_stream(page);
@@ -386,8 +389,8 @@ impl ChipFtl for Faster {
         self.blocks.counters
     }
 
-    /// Formats the state, such as `SW[] RW[6 5] [9* 18] ISO[-]`, with the oldest block of each log first. `*` marks a
-    /// page that has had its second chance, `-` an invalid page.
+    /// Formats the state, such as `SW[] RW[6 5] [9* 18] ISO[-]`. Brackets contain the pages of a block; each log has
+    /// its oldest block first. `*` marks a page that has had its second chance, `-` an invalid page.
     fn state(&self) -> String {
         let store = &self.blocks.store;
         let sequential = self.sequential.text(&self.blocks);

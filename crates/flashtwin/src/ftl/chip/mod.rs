@@ -1,9 +1,9 @@
-//! Flash translation layers (FTLs) of one chip: DFTL, which maps pages and caches a part of the map, and BAST, FAST
-//! and FASTER, which map whole blocks, and single pages only in their log blocks.
+//! Flash translation layers (FTLs) of one chip: DFTL, BAST, FAST and FASTER. DFTL maps pages, and caches a part of the
+//! map. The other three map whole blocks, and single pages only in their log blocks.
 //!
-//! A layer has no notion of time, and no queues. For each host access it updates its tables immediately, and returns
-//! the flash operations in the order in which the chip must execute them. These include merges, collections, and
-//! reads and writes of the map. Pages and blocks are numbered within the chip.
+//! A layer has no notion of time, and no queues. For each host access it updates its tables immediately. It returns the
+//! flash operations of the access in the order in which the chip must execute them. These include merges, collections,
+//! and accesses to the map. Pages and blocks are numbered within the chip.
 
 mod area;
 mod bast;
@@ -48,8 +48,8 @@ impl FlashOp {
     }
 }
 
-/// Kinds of flash operations. An operation transfers at most one page, so a copy counts as a read and a program. A chip
-/// with copy-back executes this read and this program without a transfer.
+/// Kinds of flash operations. An operation transfers at most one page. A copy therefore counts as two operations, a
+/// read and a program. A chip with copy-back executes both without a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpKind {
     /// Reads a page.
@@ -91,8 +91,8 @@ pub enum Why {
     Merge,
 }
 
-/// The chip has no room for the page. Nothing was written, and nothing is lost. This error does not occur with a
-/// setup that [`Setup::check`] accepts.
+/// Error: the chip has no room for the page. The page was not written, and no other page was lost. This error cannot
+/// occur with a setup that [`Setup::check`] accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoSpace;
 
@@ -113,11 +113,11 @@ pub struct Counters {
     pub partial_merges: u64,
     /// Full merges: a logical block was copied to a new block.
     pub full_merges: u64,
-    /// Blocks reclaimed by moving their live pages (DFTL; the log of FASTER).
+    /// Blocks reclaimed by garbage collection, that is, by moving their live pages (only DFTL, and the log of FASTER).
     pub gc_runs: u64,
-    /// Accesses that found their page's map entry in the cache (DFTL).
+    /// Accesses for which the map entry of the page was in the cache (only DFTL).
     pub map_hits: u64,
-    /// Accesses whose page's map entry was not in the cache (DFTL).
+    /// Accesses for which the map entry of the page was not in the cache (only DFTL).
     pub map_misses: u64,
 }
 
@@ -159,11 +159,12 @@ impl Sub for Counters {
     }
 }
 
-/// A translation layer. Directly after its creation, all its blocks are erased.
+/// A translation layer. All its blocks are erased when it is created.
 ///
-/// Functions append flash operations to `ops`. Page numbers must be below [`Setup::logical_pages`].
+/// Functions with a parameter `ops` append their flash operations to it. Page numbers must be below
+/// [`Setup::logical_pages`].
 pub trait ChipFtl {
-    /// Writes every logical page to flash, in order, without returning operations. May be called only for a new
+    /// Writes every logical page to flash, in order, without recording flash operations. May be called only for a new
     /// layer.
     fn fill(&mut self);
 
@@ -200,7 +201,8 @@ pub trait ChipFtl {
     fn state(&self) -> String;
 }
 
-/// The table: file, type and parameters of every layer, in the order of the documentation. Each layer has one line.
+/// Table of all layers, in the order of the documentation. Each line has the file of a layer, its type and the type of
+/// its parameters.
 macro_rules! layers {
     ($then:ident! $rest:tt) => {
         $then! { $rest
@@ -266,7 +268,7 @@ macro_rules! declare {
         }
 
         impl Ftl {
-            /// Creates the translation layer that `setup` describes, with nothing written.
+            /// Creates the translation layer that `setup` describes, in a chip whose blocks are all erased.
             ///
             /// # Errors
             /// Fails as [`Setup::check`] does.

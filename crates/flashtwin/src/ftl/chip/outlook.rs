@@ -1,5 +1,5 @@
-//! Queries about a chip's translation layer: how many pages and blocks can be written before a collection or merge,
-//! and the state of its blocks.
+//! Queries about a chip's translation layer: the numbers of pages and blocks that can be written before a
+//! collection or merge, and the state of its blocks.
 
 use super::store::Store;
 use super::{dispatch, each, layers, ChipFtl, Ftl};
@@ -8,15 +8,16 @@ use crate::joined::join;
 /// Numbers of pages and blocks that can be written before a chip must collect or merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outlook {
-    /// Number of free blocks. For a layer with logs: number of log blocks that can be opened before one must be
-    /// reclaimed.
+    /// Number of free blocks. For a layer with log blocks: number of log blocks that can be opened before a log
+    /// block must be reclaimed.
     pub free_blocks: u32,
-    /// The layer collects if its open block is full and at most this number of blocks is free.
+    /// GC trigger: the layer collects when its open block is full and the number of free blocks is not above this
+    /// number.
     pub trigger_blocks: u32,
     /// Free pages of the open block.
     pub open_pages: u32,
-    /// Number of pages that the host can write before the next collection or merge. If a sequential stream ends, a
-    /// merge may occur earlier.
+    /// Number of pages that the host can write before the next collection or merge. A merge may occur earlier if a
+    /// sequential stream ends.
     pub writes: u64,
 }
 
@@ -36,7 +37,7 @@ impl Ftl {
         each!(self, ftl => ftl.store())
     }
 
-    /// Returns how many pages and blocks can be written before the next collection or merge.
+    /// Returns the numbers of pages and blocks that can be written before the next collection or merge.
     #[inline]
     pub(crate) fn outlook(&self) -> Outlook {
         each!(self, ftl => ftl.outlook())
@@ -57,7 +58,7 @@ impl Ftl {
         self.store().erased_pages()
     }
 
-    /// Returns how many pages were erased without having been programmed, since creation.
+    /// Returns the number of pages, since the layer was created, that were erased without having been programmed.
     #[inline]
     pub(crate) fn skipped(&self) -> u64 {
         self.store().skipped()

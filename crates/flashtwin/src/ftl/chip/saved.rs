@@ -1,9 +1,9 @@
 //! Saved form of a translation layer. A device's snapshot has one per chip.
 //!
-//! The state has the contents of each page and the use of each block. The maps are rebuilt from these. All numbers
-//! are little-endian with 32 bits. The length of a list is either fixed by the setup, or stored and limited by the
-//! setup. A state is validated completely before it is used: each block has one use, each logical page is on flash at
-//! most once, and logs obey their rules.
+//! The state has the contents of each page and the use of each block (free, data, log). The maps are rebuilt from
+//! these. All numbers are 32-bit and little-endian. A list has either a length that the setup determines, or a stored
+//! length that the setup limits. A state is validated completely before it is used: each block has one use, each
+//! logical page is on flash at most once, and logs obey their rules.
 
 use std::io::{self, Read, Write};
 
@@ -18,7 +18,8 @@ impl Ftl {
         each!(self, ftl => ftl.save(out))
     }
 
-    /// Replaces the state of this layer by a saved one. Both states must have the same `setup`.
+    /// Replaces the state of this layer by a saved one. `setup` is the setup of this layer, and must be that of the
+    /// saved one.
     pub(crate) fn load(&mut self, setup: &Setup, input: &mut dyn Read) -> Result<(), StateError> {
         let mut new = match Ftl::new(setup) {
             Ok(new) => new,
@@ -39,7 +40,8 @@ pub(super) fn wrong<T>(what: &str) -> Result<T, StateError> {
 pub(super) struct Roles(Vec<bool>);
 
 impl Roles {
-    /// Creates the roles in which only the free blocks of `store` have an owner. Fails if a free block is not erased.
+    /// Creates the table of owners. Only the free blocks of `store` have an owner: the list of free blocks. Fails if
+    /// a free block is not erased.
     pub fn of(store: &Store) -> Result<Roles, StateError> {
         let mut roles = Roles(vec![false; store.blocks() as usize]);
         for block in store.free() {
@@ -51,7 +53,7 @@ impl Roles {
         Ok(roles)
     }
 
-    /// Records that a block has an owner; fails if it already has one.
+    /// Records that a block now has an owner. Fails if the block already has one.
     pub fn take(&mut self, block: u32) -> Result<(), StateError> {
         match self.0.get_mut(block as usize) {
             Some(taken @ false) => {
@@ -102,7 +104,7 @@ pub(super) fn write_bits(out: &mut dyn Write, bits: &[bool]) -> io::Result<()> {
     write_u32(out, &bits.chunks(32).map(number).collect::<Vec<_>>())
 }
 
-/// Reads as many bits as `bits` has room for.
+/// Reads a list of bits that [`write_bits`] wrote, until `bits` is full.
 pub(super) fn read_bits(input: &mut dyn Read, bits: &mut [bool]) -> io::Result<()> {
     let mut numbers = vec![0; bits.len().div_ceil(32)];
     read_u32(input, &mut numbers)?;

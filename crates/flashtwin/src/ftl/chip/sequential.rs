@@ -1,5 +1,5 @@
-//! The log block for sequential writes (SW block) of FAST and FASTER. The pages of one logical block are written to
-//! it in order, so that it can replace the data block of that logical block.
+//! The log block for sequential writes (SW block) of FAST and FASTER. It receives the pages of one logical block in
+//! order, so that it can replace the data block of this logical block.
 
 use std::io::{self, Read, Write};
 
@@ -8,14 +8,14 @@ use super::saved::{read_list, write_list, wrong, Roles};
 use super::{FlashOp, Why};
 use crate::ftl::StateError;
 
-/// Contents of an SW block that is in use.
+/// State of an SW block that is in use.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     block: u32,
-    /// Logical block whose pages are written to the SW block.
+    /// The logical block that the pages in the SW block belong to.
     owner: u32,
-    /// Number of offsets passed. The SW block has the pages 0 to `count - 1` of the logical block, except pages that
-    /// were trimmed before they would have been copied to it.
+    /// Number of offsets that were written or skipped. The SW block has the pages 0 to `count - 1` of the logical
+    /// block. A page that was already trimmed when it was to be copied is missing.
     count: u32,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Sequential {
 }
 
 impl Sequential {
-    /// Returns the number of blocks that the SW block can still take (1 if it is not in use).
+    /// Returns the number of free blocks to reserve for the SW block: 0 if it is in use, otherwise 1.
     pub fn claims(&self) -> u32 {
         1 - self.len()
     }
@@ -36,15 +36,16 @@ impl Sequential {
         u32::from(self.open.is_some())
     }
 
-    /// Whether the SW block belongs to this logical block and has passed this offset. If so, the place at this offset
-    /// in the data block must not be written any more, even if it is unwritten.
+    /// Whether the SW block belongs to this logical block and its next page is beyond this offset. If so, the place
+    /// at this offset in the data block must not be written any more, even if the place is unwritten.
     pub fn has_passed(&self, block: u32, offset: u32) -> bool {
         self.open
             .is_some_and(|open| open.owner == block && offset < open.count)
     }
 
-    /// Writes the page to the SW block if it is the first page of a logical block, or if the SW block belongs to its
-    /// logical block. In the latter case, a page out of order causes a merge. Returns whether the page was written.
+    /// Writes the page to the SW block in two cases: the page is the first one of its logical block, or the SW block
+    /// belongs to its logical block. In the second case, a page out of order causes a merge. Returns whether the page
+    /// was written.
     pub fn write(&mut self, blocks: &mut Blocks, page: u32, ops: &mut Vec<FlashOp>) -> bool {
         let (block, offset) = blocks.split(page);
         if offset == 0 {
@@ -73,8 +74,8 @@ impl Sequential {
         true
     }
 
-    /// Closes the SW block and starts a new one. First copies all pages of the logical block that precede `page` to
-    /// the new SW block, then writes `page`.
+    /// Closes the SW block and starts a new one for the logical block of `page`. First copies all pages of the
+    /// logical block that precede `page` to the new SW block, then writes `page`.
     pub fn begin(&mut self, blocks: &mut Blocks, page: u32, ops: &mut Vec<FlashOp>) {
         self.close(blocks, ops);
         let (owner, offset) = blocks.split(page);
@@ -90,15 +91,15 @@ impl Sequential {
         });
     }
 
-    /// Makes the SW block the data block of its owner: by a switch merge if it is full, otherwise by a partial merge.
+    /// Makes the SW block the data block of its logical block. This is a switch merge if the SW block is full,
+    /// otherwise a partial merge.
     pub fn close(&mut self, blocks: &mut Blocks, ops: &mut Vec<FlashOp>) {
         if let Some(open) = self.open.take() {
             blocks.adopt(open.owner, open.block, open.count, ops);
         }
     }
 
-    /// Merges a logical block. If the SW block belongs to the logical block, closes the SW block; otherwise executes
-    /// a full merge.
+    /// Merges a logical block. If the SW block belongs to it, closes the SW block. Otherwise executes a full merge.
     pub fn merge(&mut self, blocks: &mut Blocks, block: u32, ops: &mut Vec<FlashOp>) {
         match self.open {
             Some(open) if open.owner == block => self.close(blocks, ops),
@@ -137,7 +138,7 @@ impl Sequential {
         Ok(())
     }
 
-    /// Formats the SW block, such as `SW0[0 1]`: the logical block, then the pages.
+    /// Formats the SW block, such as `SW0[0 1]`: the number of the logical block, then the pages written.
     pub fn text(&self, blocks: &Blocks) -> String {
         match self.open {
             Some(open) => {

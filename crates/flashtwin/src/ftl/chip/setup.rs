@@ -1,5 +1,5 @@
-//! Setup of a translation layer: the chip, the exported pages, and the layer's parameters, which are declared in its
-//! own file.
+//! Setup of a translation layer: the dimensions of the chip, the number of exported pages, and the layer's
+//! parameters. Each layer declares its parameters in its own file.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ pub struct Setup {
     pub kind: Layer,
 }
 
-/// An invalid setup: the problem, and a valid value.
+/// Error: an invalid setup. The message has the problem and a valid value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetupError(String);
 
@@ -34,8 +34,8 @@ impl fmt::Display for SetupError {
 impl std::error::Error for SetupError {}
 
 impl SetupError {
-    /// Returns the invalid parameter if it belongs to the translation layer; `None` if the geometry or the layer is
-    /// invalid.
+    /// Returns the invalid parameter if it is a parameter of the translation layer. `None` if the geometry is
+    /// invalid, or the name of the layer.
     pub(crate) fn parameter(&self) -> Option<&str> {
         let (name, _) = self.0.split_once(':')?;
         let is_geometry = ["blocks", "pages_per_block", "logical_pages", "ftl"].contains(&name);
@@ -43,7 +43,7 @@ impl SetupError {
     }
 }
 
-/// Dimensions of a chip, from which default parameters are computed.
+/// Dimensions of a chip. The default parameters of its translation layer are computed from them.
 #[derive(Clone, Copy, Debug)]
 pub struct Chip {
     /// Pages that can be written by the host.
@@ -69,27 +69,27 @@ pub(super) trait Own: Sized {
     /// Returns the default parameters for a chip.
     fn new(chip: &Chip) -> Self;
 
-    /// Recomputes the parameters whose defaults depend on other parameters. Parameters that the user has set are not
-    /// changed.
+    /// Recomputes the parameters that have a default which depends on other parameters. Keeps the parameters that the
+    /// user has set.
     fn follow(&mut self, _chip: &Chip, _is_given: &dyn Fn(&str) -> bool) {}
 
-    /// Returns the number of page writes that replace an older state completely: the number of all pages, or of the
-    /// pages of the logs.
+    /// Returns the number of page writes of one turn, after which nothing of an older state remains. For DFTL, this
+    /// is the number of logical pages. For a layer with log blocks, it is the number of pages in its log blocks.
     fn turn_pages(&self, chip: &Chip) -> u64;
 
-    /// Returns the number of blocks that the chip needs under any load: for its data, for its logs or translation
-    /// pages, and for merges and collections.
+    /// Returns the minimum number of blocks with which the layer works under any load: blocks for data, for log
+    /// blocks or translation pages, and for merges and collections.
     fn blocks_min(&self, chip: &Chip) -> u64;
 
-    /// Checks the conditions on the parameters that their ranges do not express. The error consists of the parameter,
-    /// a colon and the valid values.
+    /// Checks conditions on parameters beyond the ranges of the single parameters. The error consists of the
+    /// parameter, a colon and the valid values.
     fn check(&self, _chip: &Chip) -> Result<(), String> {
         Ok(())
     }
 }
 
-/// Declares the parameters of a layer. A number has a default that depends on the chip, and a description of this
-/// default. A switch has a constant default.
+/// Declares the parameters of a layer. The default of a number depends on the chip, so the declaration has a
+/// description of it. The default of a switch is constant.
 macro_rules! own {
     ($(#[$meta:meta])* pub struct $Name:ident {
         $(#[doc = $doc:literal] $field:ident: $type:ident = $kind:expr, $default:literal, $from:literal;)+
@@ -111,8 +111,8 @@ macro_rules! own {
                 None
             }
 
-            /// Sets a parameter from text. Returns `None` if the parameter does not exist, otherwise whether the text
-            /// is valid.
+            /// Sets a parameter from text. Returns whether the text is valid; `None` if the layer has no such
+            /// parameter.
             pub(super) fn set(&mut self, parameter: &str, text: &str) -> Option<bool> {
                 $(if parameter == stringify!($field) {
                     return Some(match text.parse() {
@@ -149,7 +149,7 @@ macro_rules! own {
 
 pub(super) use own;
 
-/// Returns `thousandths` / 1000 of the blocks, rounded to the nearest number, and at least `min`.
+/// Returns a share of `blocks`, given in thousandths and rounded to the nearest number, but at least `min`.
 pub(super) fn share(blocks: u32, thousandths: u64, min: u32) -> u32 {
     let share = (u64::from(blocks) * thousandths + 500) / 1000;
     (share as u32).max(min)
@@ -209,8 +209,7 @@ impl Setup {
         self.kind.value(parameter)
     }
 
-    /// Sets several parameters, given as text. Recomputes the parameters that depend on others and that the user has
-    /// not set.
+    /// Sets several parameters, given as text. Then recomputes the defaults that depend on them.
     ///
     /// # Errors
     /// Fails if a parameter is unknown or its value is invalid.
@@ -247,8 +246,8 @@ impl Setup {
         }
     }
 
-    /// Returns the number of page writes that replace an older state completely: the number of all pages, or of the
-    /// pages of the logs.
+    /// Returns the number of page writes of one turn, after which nothing of an older state remains. For DFTL, this
+    /// is the number of logical pages. For a layer with log blocks, it is the number of pages in its log blocks.
     pub(crate) fn turn_pages(&self) -> u64 {
         self.kind.turn_pages(&self.chip())
     }
@@ -258,8 +257,8 @@ impl Setup {
         self.chip().logical_blocks()
     }
 
-    /// Returns the number of blocks that the chip needs under any load: for its data, for its logs or translation
-    /// pages, and for merges and collections.
+    /// Returns the minimum number of blocks with which the layer works under any load: blocks for data, for log
+    /// blocks or translation pages, and for merges and collections.
     pub fn blocks_min(&self) -> u64 {
         self.kind.blocks_min(&self.chip())
     }
@@ -276,7 +275,7 @@ impl Setup {
                 "pages_per_block: found {n}; must be from 2 to {PAGES_PER_BLOCK_MAX}"
             ));
         }
-        // Data pages and translation pages share one range of 32-bit numbers, two of which are reserved.
+        // Data pages and translation pages share one range of 32-bit numbers. Two of these numbers are reserved.
         if u64::from(self.blocks) * u64::from(n) > 1 << 31 {
             return wrong(format!(
                 "blocks: {} blocks of {n} pages; at most {} pages can be numbered",

@@ -1,5 +1,5 @@
-//! The blocks of a chip: the contents of each page, the number of live pages in each block, and the free blocks.
-//! Every flash operation of a translation layer is recorded here, so operations and tables cannot disagree.
+//! The blocks of a chip: the contents of each page, the number of live pages in each block, and the free blocks. Every
+//! function that changes them also records the flash operation, so operations and tables always agree.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -20,7 +20,8 @@ const ERASED: u32 = u32::MAX;
 /// Tag of an invalid page.
 const STALE: u32 = u32::MAX - 1;
 
-/// Flag in the tally of a block that may not be collected because it is free or still being written.
+/// Flag in the tally (number of live pages) of a block. The block is free or still being written, so it may not be
+/// collected.
 const OPEN: u16 = 1 << 15;
 
 /// Number of pages by which prefetches precede the copies of a merge or of a collection.
@@ -41,9 +42,9 @@ pub(super) struct Store {
     tags: JoinedTable<u32>,
     /// Number of live pages of each block, with the flag [`OPEN`].
     tallies: Vec<u16>,
-    /// Least tally of each strip of blocks. It is below [`OPEN`] only if a block of the strip is sealed.
+    /// Lowest tally of each strip of blocks. It is below [`OPEN`] if a block of the strip may be collected.
     least: Vec<u16>,
-    /// Free blocks. The block that was erased longest ago is first, which spreads wear.
+    /// Free blocks, in the order of their erases. The block erased longest ago is used next, which spreads wear.
     free: VecDeque<u32>,
     /// Erases of each block.
     erases: Vec<u32>,
@@ -77,8 +78,8 @@ impl Store {
         self.erases.fill(0);
     }
 
-    /// Returns the number of pages that were erased without having been programmed. A merge leaves such pages in a
-    /// block for logical pages without a copy.
+    /// Returns the number of pages that were erased without having been programmed. A merge leaves a page unprogrammed
+    /// if its logical page has no copy.
     pub fn skipped(&self) -> u64 {
         self.skipped
     }
@@ -95,8 +96,8 @@ impl Store {
         write_list(out, self.free.iter().copied())
     }
 
-    /// Reads a state into a new store. The contents of pages must be below `tags_end`. After loading, no block is
-    /// sealed.
+    /// Reads a state into a new store. The contents of pages must be below `tags_end`. Afterwards no block may be
+    /// collected until the caller seals it.
     pub fn load(&mut self, tags_end: u32, input: &mut dyn Read) -> Result<(), StateError> {
         read_u32(input, &mut self.tags)?;
         read_u32(input, &mut self.erases)?;
@@ -167,7 +168,7 @@ impl Store {
         u32::from(self.tallies[block as usize] & !OPEN)
     }
 
-    /// Takes a free block. The caller must have reserved a block, or have checked that one is free.
+    /// Takes a free block. There must be one: the caller has reserved it, or has checked that a block is free.
     pub fn take(&mut self) -> u32 {
         self.free
             .pop_front()
@@ -188,8 +189,8 @@ impl Store {
         self.least[strip] = tallies.fold(OPEN, |least, &tally| least.min(tally));
     }
 
-    /// Returns the sealed block with the fewest live pages; of equals, the one with the lowest number. `None` if this
-    /// block has no invalid page.
+    /// Returns the greedy victim: the sealed block with the fewest live pages; of equals, the one with the lowest
+    /// number. `None` if no sealed block has an invalid page.
     pub fn victim(&self) -> Option<u32> {
         let least = self.least.iter().fold(OPEN, |a, &b| a.min(b));
         let is_it = |tally: &u16| *tally == least;
@@ -203,8 +204,8 @@ impl Store {
         victim
     }
 
-    /// Returns the sealed block with the fewest live pages among those for which `may` returns true; `None` if no
-    /// such block has an invalid page.
+    /// Returns the greedy victim among the blocks for which `may` returns true. `None` if none of them is sealed and
+    /// has an invalid page.
     pub fn victim_among(&self, may: impl Fn(u32) -> bool) -> Option<u32> {
         let (mut best, mut least) = (None, self.pages_per_block as u16);
         for (block, &tally) in self.tallies.iter().enumerate() {
@@ -234,8 +235,8 @@ impl Store {
         ops.push(FlashOp { kind, why });
     }
 
-    /// Copies pages to consecutive places of one block, beginning with the page `to`. `places` has the location of each
-    /// page, or [`NONE`] for a page without contents, whose new place stays erased.
+    /// Copies pages to consecutive places of one block, beginning with the place `to`. `places` has the location of
+    /// each page. It has [`NONE`] for a page without a copy on flash; the new place of such a page stays erased.
     pub fn copy_each(&mut self, places: &mut [u32], to: u32, why: Why, ops: &mut Vec<FlashOp>) {
         let mut copied = 0;
         for i in 0..places.len() {
@@ -271,14 +272,14 @@ impl Store {
         ops.push(FlashOp { kind, why });
     }
 
-    /// Sets the contents of a page without a flash operation, for initial states.
+    /// Sets the contents of an erased page without a flash operation. Used for initial states.
     #[inline(always)]
     pub fn set(&mut self, ppn: u32, tag: u32) {
         self.fill(ppn, tag);
         self.count_live(ppn / self.pages_per_block, 1);
     }
 
-    /// Sets the contents of a page. The caller must count it with [`Store::count_live`].
+    /// Sets the contents of an erased page. The caller must add the page to the tally by [`Store::count_live`].
     #[inline(always)]
     fn fill(&mut self, ppn: u32, tag: u32) {
         debug_assert!(self.is_erased(ppn), "page {ppn} is programmed twice");
@@ -291,8 +292,7 @@ impl Store {
         let tally = &mut self.tallies[block as usize];
         *tally += pages;
         if *tally < OPEN {
-            // The block is sealed already, because its last page was among these pages: a block is sealed when its last
-            // page is taken.
+            // The block is already sealed: a block is sealed when its last page is taken, and that page is among these.
             self.find_least(block);
         }
     }
@@ -361,7 +361,8 @@ impl Store {
         Ok(())
     }
 
-    /// Formats the first pages of a block by their contents, such as `[9 13 -]`; `-` is invalid.
+    /// Formats the contents of the first `pages` pages of a block, such as `[9 13 -]`. `-` marks an invalid page.
+    /// `mark` returns the mark that follows a live page.
     pub fn text(&self, block: u32, pages: u32, mark: impl Fn(u32) -> &'static str) -> String {
         let page = |offset| match self.tag(self.ppn(block, offset)) {
             Some(tag) => format!("{tag}{}", mark(self.ppn(block, offset))),

@@ -1,5 +1,5 @@
-//! Chips that are too small for their translation layer. Only tests can build such chips. A write without room is
-//! refused, and data written before it stay. Further tests save, load and damage states.
+//! Tests of chips that are too small for their translation layer, which only tests can build. A write without room
+//! must be refused, and data written earlier must remain. Further tests save, load and damage states.
 
 use super::{
     Bast, ChipFtl, Counters, Dftl, Fast, Faster, FlashOp, Ftl, Layer, NoSpace, OpKind, Setup, Why,
@@ -7,7 +7,7 @@ use super::{
 };
 use crate::rng::Rng;
 
-/// Writes random pages, and continues after a write has been refused.
+/// Writes random pages, and continues after a refused write. Checks that exactly the pages written are mapped.
 fn overfill(ftl: &mut impl ChipFtl, logical_pages: u32, seed: u64) {
     let mut rng = Rng::new(seed);
     let mut ops: Vec<FlashOp> = Vec::new();
@@ -49,8 +49,9 @@ fn write_without_room_is_refused_and_loses_nothing() {
     }
 }
 
-/// A merge leaves a hole in the data block for a trimmed page. The page must not be written first to a log and later
-/// to the hole, since the log would then still have the older version.
+/// A merge leaves a hole in the data block for a trimmed page. Later the page is written again, and must go to the
+/// hole. If it went to a log block, a second write could go to the hole, and the log block would still have the older
+/// version.
 #[test]
 fn a_log_never_passes_a_hole_of_its_data_block() {
     let mut setup = Setup::new("bast", 16, 16, 4).unwrap();
@@ -70,8 +71,9 @@ fn a_log_never_passes_a_hole_of_its_data_block() {
     assert!(ftl.lookup(0).is_some(), "page 0 is lost");
 }
 
-/// DFTL collects before a write if at most two blocks are free. Of 32 free blocks of four pages, 29 blocks are opened
-/// and filled without a collection. At the first write to the 30th block, three blocks are still free.
+/// DFTL collects before a write if at most two blocks are free. At first, 32 blocks of four pages are free. 29 of
+/// them are opened and filled without a collection. At the first write to the 30th block, three blocks are still
+/// free.
 #[test]
 fn dftl_foresees_the_page_that_begins_its_last_block() {
     let mut setup = Setup::new("dftl", 66, 32, 4).unwrap();
@@ -99,7 +101,7 @@ fn access(ftl: &mut Ftl, setup: &Setup, rng: &mut Rng, ops: &mut Vec<FlashOp>) {
         0 => ftl.read(first, ops),
         1 => ftl.trim(first, ops),
         2 => {
-            // The accesses are a sequence from the start of a logical block, so that some logs are in order.
+            // Writes the first pages of a logical block in sequence, so that some log blocks are in order.
             let first = first / setup.pages_per_block * setup.pages_per_block;
             let end = first + 1 + rng.below(setup.pages_per_block.into()) as u32;
             for page in first..end.min(setup.logical_pages) {
@@ -151,7 +153,7 @@ fn a_loaded_state_continues_as_the_saved_one() {
     }
 }
 
-/// A state with changed bytes is either refused or loaded. A loaded one never causes a panic, even with all
+/// A state with changed bytes is either refused or loaded. After it is loaded, no access may panic, even with all
 /// assertions enabled.
 #[test]
 fn a_damaged_state_is_refused_or_works() {
@@ -168,7 +170,7 @@ fn a_damaged_state_is_refused_or_works() {
                     0 => (rng.below(80) as u32).to_le_bytes(),
                     1 => u32::MAX.to_le_bytes(),
                     2 => (u32::MAX - 1).to_le_bytes(),
-                    // Copy the bytes of another place of the state.
+                    // Copies a number from another place of the state.
                     _ => bytes[other..other + 4].try_into().unwrap(),
                 };
                 bytes[at..at + 4].copy_from_slice(&number);
@@ -214,7 +216,7 @@ fn each_counter_has_its_name() {
     assert_eq!(counters.named(), named);
 }
 
-/// Each collection erases its block. No other operation has an erase with this cause.
+/// Each collection erases one block. Every other erase has a purpose other than GC.
 #[test]
 fn collections_are_the_erases_that_they_cause() {
     for seed in crate::seeds(3) {
@@ -235,7 +237,7 @@ fn collections_are_the_erases_that_they_cause() {
     }
 }
 
-/// Data may use all blocks except those that a collection of the map may need. 25 translation pages need at most 4
+/// Data may use all blocks except those that the map and its collection may need. 25 translation pages need at most 4
 /// blocks, and 3 blocks stay free.
 #[test]
 fn data_leave_room_for_the_map() {
@@ -257,8 +259,8 @@ fn data_leave_room_for_the_map() {
     }
 }
 
-/// A turn of FASTER writes its log once, that is 7 blocks of 8 pages. After a turn, nothing of an older state is
-/// left.
+/// A turn of FASTER writes each page of its log blocks once: 5 RW blocks and 2 isolation blocks of 8 pages. After a
+/// turn, nothing of an older state remains.
 #[test]
 fn a_turn_of_faster_is_its_log() {
     let mut setup = Setup::new("faster", 200, 40, 8).unwrap();

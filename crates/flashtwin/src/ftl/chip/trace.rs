@@ -1,8 +1,8 @@
 //! Steps a translation layer through an access string.
 //!
 //! `0 1 R5 T3 F` is an access string: write page 0, write page 1, read page 5, trim page 3, flush the dirty map
-//! entries. `4x3` writes pages 4 to 6. Each step lists its flash operations. A copy counts as one copy, not as a read
-//! and a program.
+//! entries. `4x3` writes pages 4 to 6. Each step lists its flash operations. Here, a copy counts as one operation,
+//! not as a read and a program.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -61,7 +61,7 @@ impl Cost {
         ]
     }
 
-    /// Counts flash operations. The counts of merges are 0.
+    /// Counts flash operations by kind and purpose. The counts of merges stay 0, since operations do not show them.
     pub fn of(ops: &[FlashOp]) -> Cost {
         let mut cost = Cost::default();
         for op in ops {
@@ -94,8 +94,7 @@ impl AddAssign for Cost {
 }
 
 impl fmt::Display for Cost {
-    /// Formats all counts that are not 0, such as `1 host program, 3 copies, 1 erase, 1 partial
-    /// merge`.
+    /// Formats the counts other than 0, such as `1 host program, 3 copies, 1 erase, 1 partial merge`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counts = Cost::NAMES.iter().zip(self.numbers());
         let counts = counts.filter(|(_, number)| *number > 0);
@@ -194,8 +193,8 @@ fn parse(token: &str, logical_pages: u32) -> Result<Token, String> {
     Ok(Token::Write { first, pages })
 }
 
-/// Steps the translation layer of `setup` through `accesses`. At the start, every page is written in place, or the
-/// chip is `empty`.
+/// Executes the access string `accesses` on a new translation layer. Every page is first written in order, unless
+/// `empty` is true.
 ///
 /// # Errors
 /// Fails if an access cannot be read or is beyond the chip.
@@ -250,8 +249,8 @@ pub fn total(steps: &[Step]) -> Cost {
     total
 }
 
-/// Formats steps as a table with three columns: access, flash operations, and the state afterwards. The last row is
-/// the total.
+/// Formats steps as a table with three columns: access, flash operations, and the state after the access. The last
+/// row has the sums over all steps.
 pub fn steps_text(steps: &[Step]) -> String {
     let mut rows = vec![["op".to_owned(), "flash".to_owned(), "state".to_owned()]];
     let row = |step: &Step| [step.op.clone(), step.cost.to_string(), step.state.clone()];

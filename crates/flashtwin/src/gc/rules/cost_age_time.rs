@@ -1,5 +1,5 @@
-//! Selects the block with the least u / (1 - u) * erases / age, where u is the fraction of valid pages (Chiang, Chang,
-//! Journal of Systems and Software 1999).
+//! Selects the block with the least value of u / (1 - u) * erases / age, where u is the fraction of valid pages
+//! (Chiang, Chang, Journal of Systems and Software 1999).
 
 use super::{Candidate, Pool, Rule};
 use crate::component::{Component, Settings};
@@ -22,8 +22,8 @@ impl Rule for CostAgeTime {
     fn choose<P: Pool>(&self, pool: &P) -> Option<P::Candidate> {
         let pages = pool.data_pages();
         pool.best(|a, b| {
-            // One is added to the number of erases, because every block that was never erased would otherwise have a
-            // cost of 0. One is added to the age, because it is a divisor.
+            // The number of erases is increased by one, because all blocks that were never erased would otherwise have
+            // a cost of 0. The age is increased by one because it is a divisor.
             let cost = |c: &P::Candidate| u128::from(c.live()) * (u128::from(c.erases()) + 1);
             let gain = |c: &P::Candidate| u128::from(pages - c.live()) * (u128::from(c.age()) + 1);
             cost(a) * gain(b) < cost(b) * gain(a)

@@ -1,10 +1,11 @@
-//! Selects the block with the largest age * (1 - u) / (2 * u), where u is the fraction of valid pages (Kawaguchi,
-//! Nishioka, Motoda, USENIX 1995).
+//! Selects the block with the largest value of age * (1 - u) / (2 * u), where u is the fraction of valid pages
+//! (Kawaguchi, Nishioka, Motoda, USENIX 1995).
 
 use super::{Candidate, Pool, Rule};
 use crate::component::{Component, Settings};
 
-/// The rule `cost-benefit`: the age of a block times the space gained, divided by the cost of moving its live pages.
+/// The rule `cost-benefit`: ranks a block by its age times the space that it frees, divided by the cost of moving its
+/// live pages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CostBenefit;
 

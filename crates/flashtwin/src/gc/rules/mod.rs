@@ -1,12 +1,12 @@
-//! Victim rules. A victim rule chooses the sealed block to collect. It is a file in this directory and a line of the
-//! table below.
+//! Victim rules. A victim rule chooses the next block to collect among the sealed blocks, which are completely written.
+//! Each rule is a file in this directory and a line of the table below.
 //!
-//! Every sealed block is a candidate, even one without invalid pages. If a rule chooses such a block, all its pages
-//! are moved, as published. A rule compares all candidates each time a block is collected. `tie` decides between
-//! candidates that the rule ranks equally.
+//! Every sealed block is a candidate, even one without invalid pages. If a rule chooses such a block, all its pages are
+//! moved, as published. A rule compares all candidates each time a block is collected. If it ranks several candidates
+//! equally, `tie` determines which of them is chosen.
 //!
-//! A rule has no state of its own: random numbers are seeded with a number that depends on what the pool has written.
-//! A device that was saved and loaded therefore makes the same choices as one that was not.
+//! A rule has no state of its own. The seed of its random numbers depends on what the pool has written. If a device is
+//! saved and loaded, it therefore makes the same choices as a device that was not.
 //!
 //! The age of a block is the number of blocks of its chip that were opened after it (D-61).
 
@@ -22,7 +22,7 @@ use crate::component::{Chosen, Component, Settings};
 use crate::ftl::{Foresight, PageMap};
 use crate::rng::Rng;
 
-/// The table: file and type of every rule, in the order of the documentation. Add a rule by adding a line.
+/// The table of rules: file and type of each, in the order of the documentation. To add a rule, add a line.
 macro_rules! rules {
     ($then:ident! $rest:tt) => {
         $then! { $rest
@@ -57,7 +57,7 @@ macro_rules! declare {
                 unreachable!("{}: rules are chosen from the table", chosen.name)
             }
 
-            /// Returns the candidate to collect next; `None` if there is no candidate.
+            /// Returns the candidate to collect next; `None` if the pool has no candidate.
             #[inline]
             pub fn choose<P: Pool>(&self, pool: &P) -> Option<P::Candidate> {
                 match self { $(Victims::$Type(rule) => rule.choose(pool),)+ }
@@ -76,7 +76,7 @@ trait Rule: Sized {
     /// Creates the rule with the values of its parameters.
     fn new(settings: &Settings) -> Self;
 
-    /// Returns the candidate to collect next; `None` if there is no candidate.
+    /// Returns the candidate to collect next; `None` if the pool has no candidate.
     fn choose<P: Pool>(&self, pool: &P) -> Option<P::Candidate>;
 }
 
@@ -88,14 +88,13 @@ pub(crate) const GREEDY: &str = greedy::Greedy::COMPONENT.name;
 pub(crate) enum Tie {
     /// The lowest block number.
     Lowest,
-    /// The highest block number. The reference (DiskSim with Microsoft's SSD extension) scans all blocks and keeps the
-    /// last of the equal ones.
+    /// The highest block number. This is the choice of the reference (DiskSim with Microsoft's SSD extension), which
+    /// scans all blocks and keeps the last of several equal ones.
     Highest,
 }
 
-/// Returns the block to collect next, as its position in its pool, and the number of its live pages. `None` if the
-/// pool has no candidate. If static wear levelling has chosen a block, that block is returned, otherwise the rule's
-/// choice.
+/// Returns the block to collect next: its position in its pool, and the number of its live pages. Returns `None` if the
+/// pool has no candidate. A block that static wear levelling has chosen precedes the choice of the rule.
 #[inline]
 pub(crate) fn victim(ftl: &PageMap, pool: u32, of: Victims, tie: Tie) -> Option<(u32, u32)> {
     if let Some(bit) = ftl.left_behind(pool) {
@@ -106,9 +105,9 @@ pub(crate) fn victim(ftl: &PageMap, pool: u32, of: Victims, tie: Tie) -> Option<
     of.choose(&pool).map(|chosen| (chosen.bit, chosen.live))
 }
 
-/// Enables the prefetch of data for the next collection: of `pages` pages of the block that will probably be
-/// collected. If `maps`, the map entries of these pages are prefetched, too. Does nothing unless the rule is greedy,
-/// since only the next victim of the greedy rule is found in a few steps.
+/// Enables prefetching for the next collection. It covers `pages` pages of the likely next victim and, with `maps`, the
+/// map entries of these pages. Has an effect only if the rule is greedy: the next victim of other rules cannot be
+/// predicted cheaply.
 pub(crate) fn foresee(ftl: &mut PageMap, of: Victims, tie: Tie, pages: u32, maps: bool) {
     if let Victims::Greedy(_) = of {
         let last = tie == Tie::Highest;
@@ -116,34 +115,35 @@ pub(crate) fn foresee(ftl: &mut PageMap, of: Victims, tie: Tie, pages: u32, maps
     }
 }
 
-/// A block or unit that may be collected, with the values that rules use.
+/// A block or a unit (of data placement) that may be collected, with the values that rules use.
 pub(crate) trait Candidate: Copy {
     /// Returns the number of live pages.
     fn live(&self) -> u32;
 
-    /// Returns the age: the number of blocks of the chip, or units of the group, that were opened after this one.
+    /// Returns the age: the number of blocks that were opened later on the same chip, or of units that were opened
+    /// later in the same group.
     fn age(&self) -> u32;
 
     /// Returns how often the block or unit was erased.
     fn erases(&self) -> u32;
 }
 
-/// Blocks of a pool, or units of a group, among which a rule chooses.
+/// The candidates of a rule: blocks of a pool, or units (of data placement) of a group.
 pub(crate) trait Pool {
     type Candidate: Candidate;
 
-    /// Returns the number of positions in the pool. Some positions have no candidate.
+    /// Returns the number of positions in the pool. A position may have no candidate.
     fn places(&self) -> u32;
 
     /// Returns the candidate at a position; `None` if the position has no candidate.
     fn candidate(&self, place: u32) -> Option<Self::Candidate>;
 
-    /// Returns the number of pages of a candidate that hold data, live or not.
+    /// Returns the number of pages of a block or unit that can contain data.
     fn data_pages(&self) -> u32;
 
     fn tie(&self) -> Tie;
 
-    /// Returns the seed of random choices. It depends on what the pool has written so far.
+    /// Returns the seed for random choices. The seed depends on what the pool has written so far.
     fn seed(&self) -> u64;
 
     /// Returns the candidate with the fewest live pages.
@@ -155,8 +155,8 @@ pub(crate) trait Pool {
         (0..self.places()).filter_map(|place| self.candidate(place))
     }
 
-    /// Returns the candidate that is better than all others; of equals, `tie` decides. `better` returns whether its
-    /// first argument is better than its second.
+    /// Returns the best candidate. `better` returns whether its first argument is better than its second. If several
+    /// candidates are equally good, `tie` determines which of them is returned.
     fn best(
         &self,
         better: impl Fn(&Self::Candidate, &Self::Candidate) -> bool,
@@ -174,8 +174,8 @@ pub(crate) trait Pool {
         })
     }
 
-    /// Draws `choices` candidates at random and returns the one with the fewest live pages. If the draws find no
-    /// candidate, returns the one with the fewest live pages in the pool.
+    /// Draws `choices` candidates at random and returns the one with the fewest live pages. If no draw finds a
+    /// candidate, returns the candidate of the pool with the fewest live pages.
     fn drawn(&self, choices: u32) -> Option<Self::Candidate> {
         const DRAWS_MAX: usize = 64;
         let mut rng = Rng::new(self.seed());
@@ -197,8 +197,8 @@ pub(crate) trait Pool {
     }
 }
 
-/// A block that may be collected. The age and the erases are looked up only when a rule uses them, since they are
-/// seldom in the processor's caches.
+/// A block that may be collected. Its age and its number of erases are read only when a rule uses them, because they
+/// are seldom in the processor's caches.
 #[derive(Clone, Copy)]
 struct Block<'a> {
     ftl: &'a PageMap,
@@ -225,7 +225,7 @@ impl Candidate for Block<'_> {
     }
 }
 
-/// The blocks of a pool of the page map. The sealed blocks are candidates.
+/// The blocks of one pool of the page map. Its sealed blocks are the candidates.
 struct Blocks<'a> {
     ftl: &'a PageMap,
     pool: u32,
@@ -262,7 +262,8 @@ impl<'a> Pool for Blocks<'a> {
         self.ftl.position_hash(self.pool)
     }
 
-    /// Uses the lowest tallies, which the page map keeps up to date, instead of a comparison of all blocks.
+    /// Uses the least numbers of live pages, which the page map keeps up to date. A comparison of all blocks is not
+    /// needed.
     #[inline]
     fn fewest_live(&self) -> Option<Block<'a>> {
         let last = self.tie == Tie::Highest;

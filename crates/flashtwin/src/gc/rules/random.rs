@@ -1,4 +1,4 @@
-//! Selects a sealed block at random. All sealed blocks are equally likely.
+//! Selects a sealed block at random. All sealed blocks of the pool are equally likely.
 
 use super::{Pool, Rule};
 use crate::component::{Component, Settings};

@@ -1,5 +1,5 @@
-//! Selects the block with the fewest valid pages among the blocks opened first (Hu, Eleftheriou, Haas, Iliadis,
-//! Pletka, SYSTOR 2009).
+//! Selects the block with the fewest valid pages in a window: the blocks that were opened first (Hu, Eleftheriou, Haas,
+//! Iliadis, Pletka, SYSTOR 2009).
 
 use super::{Candidate, Pool, Rule};
 use crate::component::{parameters, Component, Kind, Settings};
@@ -12,7 +12,7 @@ parameters! {
     }
 }
 
-/// The rule `windowed`: the block with the fewest valid pages among the blocks that were opened first.
+/// The rule `windowed`: selects the block with the fewest valid pages among the blocks that were opened first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Windowed {
     window_percent: f64,

@@ -1,7 +1,8 @@
 //! Log entries of chips and channels: the beginning and end of each flash operation.
 //!
-//! Steps are planned in advance, and adjacent steps are merged, so that a chip has few events. A *note* describes one
-//! part of a merged step. When a step begins, its notes become log entries.
+//! The steps of a chip are planned in advance, and adjacent steps are merged, so that a chip has few events. The log
+//! still needs each flash operation. A *note* describes one part of a merged step. When the step begins, its notes
+//! become log entries.
 
 use super::super::{Cause, FlashEvent, PageOp, Place};
 use super::plan::{Costs, Lane};
@@ -9,7 +10,7 @@ use super::Layered;
 use crate::ftl::chip::OpKind;
 use crate::units::{Lpn, Time};
 
-/// A note: the log entry of a part of a step.
+/// A note: data from which the log entry of one part of a step is made.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Note {
     cause: Cause,
@@ -17,7 +18,7 @@ pub(super) struct Note {
     lpn: Option<Lpn>,
     block: Option<u32>,
     request: u32,
-    /// Whether the operation begins, or ends, with this part.
+    /// Whether the flash operation begins with this part. `ends`: whether it ends with this part.
     begins: bool,
     ends: bool,
     on_channel: bool,
@@ -25,8 +26,8 @@ pub(super) struct Note {
 }
 
 impl Note {
-    /// Creates the note of a flash operation. If the flash operation reads or programs the host's own page, `host` is
-    /// the host's operation. For map pages and moved pages, `host` is `None`.
+    /// Creates the note of a flash operation. `host` is the host's operation if the flash operation reads or programs
+    /// the host's page. It is `None` for map pages and moved pages.
     pub fn new(kind: OpKind, cause: Cause, host: Option<PageOp>) -> Note {
         let block = match kind {
             OpKind::Erase { block } => Some(block),
@@ -72,7 +73,8 @@ impl Note {
 }
 
 impl Costs {
-    /// Appends notes for the parts of an operation, in the order in which [`Costs::append`] appends their steps.
+    /// Appends the notes of an operation, one for each part. Their order is that in which [`Costs::append`] appends
+    /// the steps.
     pub fn note(&self, note: Note, kind: OpKind, lane: &mut Lane) {
         let mut parts = self.parts(kind);
         if self.has_own_pins {
@@ -92,7 +94,7 @@ impl Costs {
 }
 
 impl Layered {
-    /// Logs that a step in the flash array of a chip begins, and takes `time`.
+    /// Logs the flash operations of a step in the flash array, which begins now and takes `time`.
     #[cold]
     pub(super) fn log_array(&mut self, chip: usize, time: Time, now: Time) {
         let Some(log) = &mut self.log else { return };
@@ -109,7 +111,7 @@ impl Layered {
         }
     }
 
-    /// Logs that a chip requests its channel, and may have to wait for it.
+    /// Logs that an operation begins with the request for its channel, for which it may have to wait.
     #[cold]
     pub(super) fn log_wait(&mut self, chip: usize, now: Time) {
         let Some(log) = &mut self.log else { return };
@@ -118,7 +120,7 @@ impl Layered {
         }
     }
 
-    /// Logs that the transfer of a chip begins, and takes `time`.
+    /// Logs the transfer of a chip, which begins now and takes `time`.
     #[cold]
     pub(super) fn log_transfer(&mut self, chip: usize, time: Time, now: Time) {
         let Some(log) = &mut self.log else { return };
@@ -132,7 +134,7 @@ impl Layered {
         note.log_end(chip, at, log);
     }
 
-    /// Logs that a chip begins or ends to collect.
+    /// Logs that a chip begins GC, or ends it.
     #[cold]
     pub(super) fn log_gc(&mut self, chip: usize, begins: bool, now: Time) {
         if let Some(log) = &mut self.log {

@@ -1,13 +1,14 @@
-//! The back end for chips that have a translation layer each: DFTL, BAST, FAST or FASTER.
+//! The back end `Layered`: each chip has its own translation layer (DFTL, BAST, FAST or FASTER).
 //!
 //! When an operation is dispatched to a chip, the chip's translation layer (`ftl::chip`) returns the flash operations
-//! that serve it, in order. The flash operations become the chip's steps (`plan`). Steps are not interrupted: a merge
-//! or a collection runs to its end, and reads with priority overtake only waiting operations. The host's operation
-//! completes when its own page has been read or programmed. Flash operations after that keep the chip busy. A chip
-//! counts as in GC from the first move or erase of an access until the last one ends.
+//! that serve it, in order. They become the steps of the chip (`plan`). Steps are not interrupted: a merge or a
+//! collection runs to its end, and a read with priority overtakes only waiting operations.
 //!
-//! If each chip has its own pins, instead of a channel shared with other chips, no transfer ever waits. The transfer
-//! time is then part of the array time, and a chip needs an event only when an operation or a GC begins or ends.
+//! The host's operation completes when its own page has been read or programmed. Later flash operations keep the chip
+//! busy. The chip counts as in GC from the first move or erase of an access until the end of the last one.
+//!
+//! If each chip has its own pins, it shares no channel with other chips, and no transfer ever waits. Transfer times
+//! are then added to array times. Such a chip has an event only when an operation or a GC begins or ends.
 
 mod chip_log;
 mod plan;
@@ -49,20 +50,20 @@ pub(crate) struct Layered {
     lanes: Vec<Lane>,
     /// Empty if each chip has its own pins.
     channels: Vec<Channel>,
-    /// Flash operations of the access being planned; a field, to reuse its memory.
+    /// Flash operations of the access that is being planned. They are a field so that their memory is used again.
     ops: Vec<FlashOp>,
-    /// Duration of the last collection or merge of each chip, used as an estimate for the next one.
+    /// Duration of the last collection or merge of each chip. It serves as an estimate for the next one.
     gc_took: Vec<Time>,
-    /// Counters of the translation layers at the last reset.
+    /// Counters of the translation layers at the last reset of the statistics.
     counted_before: Counters,
-    /// Number that the first chip has among the resources of the event queue.
+    /// Number of the first chip among the resources of the event queue.
     pub first_resource: usize,
     pages: Pages,
     costs: plan::Costs,
     read_priority: bool,
 }
 
-/// Converts a page number of the device to a chip and a page number within the chip.
+/// Converter from a logical page of the device to a chip and a page within the chip.
 #[derive(Clone, Copy, Debug)]
 struct Pages {
     by_stride: Divider,
@@ -117,7 +118,7 @@ impl Layered {
         }
     }
 
-    /// Returns the number of resources in the event queue: chips, then channels.
+    /// Returns the number of resources that this back end uses in the event queue: the chips, then the channels.
     pub fn resources(&self) -> usize {
         self.chips.len() + self.channels.len()
     }
@@ -154,8 +155,8 @@ impl Layered {
         chip
     }
 
-    /// Starts the chip's next step that takes time. If there is no such step, the chip is free. Returns the host
-    /// operation, if any, that completes before that step.
+    /// Starts the chip's next step that takes time; if there is none, the chip becomes free. Executes the steps before
+    /// it, which take no time. If one of these completes the host operation, returns this operation.
     fn proceed(&mut self, chip: usize, now: Time, events: &mut EventQueue) -> Option<Done> {
         let mut done = None;
         loop {
@@ -249,7 +250,7 @@ impl Layered {
         self.start(chip, now, events);
     }
 
-    /// Trims a page. If an operation is in service, the flash operations of the trim begin after its end.
+    /// Trims a page. If the chip has an operation in service, the flash operations of the trim begin after it.
     pub fn trim(&mut self, lpn: Lpn, now: Time, events: &mut EventQueue) {
         let (chip, page) = self.pages.split(lpn);
         self.ops.clear();
@@ -299,7 +300,7 @@ impl Layered {
         }
     }
 
-    /// Prefetches the first data that an operation on the page accesses.
+    /// Prefetches the data that an operation on the page accesses first.
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {
         let (chip, page) = self.pages.split(lpn);
@@ -398,9 +399,9 @@ impl Layered {
     }
 
     /// Puts the flash in steady state. A model chip is filled in order, and then written at random until nothing
-    /// remains of its sequential order. Its state is copied to each chip in turn. Between two copies, further random
-    /// pages are written to the model chip (D-40). A copy keeps the page numbers within the chip, since the state
-    /// depends on which pages are adjacent. Returns false if `watch` stopped the writing.
+    /// remains of its sequential order. Its state is copied to each chip in turn. Between two copies, more random
+    /// pages are written to the model chip (D-40). Page numbers within the chip stay as they are, since the state
+    /// depends on which pages are adjacent. Returns false if `watch` stopped the work.
     pub fn fill_steady(&mut self, rng: &mut Rng, watch: &dyn Watch) -> bool {
         let mut worn = Ftl::new(&self.setup).expect("the device was checked");
         worn.fill();
@@ -424,13 +425,13 @@ impl Layered {
         true
     }
 
-    /// Returns the number of pages that [`Layered::fill_steady`] writes at random.
+    /// Returns the number of random page writes of [`Layered::fill_steady`].
     pub fn steady_pages(&self) -> u64 {
         let copies = self.ftls.len() as u64 - 1;
         WEAR_IN * self.setup.turn_pages() + copies * self.between_copies()
     }
 
-    /// Returns the number of pages that are written to the model chip between two copies.
+    /// Returns the number of random page writes to the model chip between two copies.
     fn between_copies(&self) -> u64 {
         let turns = self.setup.turn_pages();
         (turns / self.ftls.len() as u64)
@@ -455,6 +456,6 @@ impl Layered {
     }
 }
 
-/// Number of pages written before the first copy, in multiples of `turn_pages`: the page writes that replace an older
-/// state completely.
+/// Number of random page writes before the first copy, in multiples of `turn_pages`. After `turn_pages` page writes,
+/// nothing of an older state remains.
 const WEAR_IN: u64 = 8;

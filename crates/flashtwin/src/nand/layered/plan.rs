@@ -1,4 +1,4 @@
-//! Converts the flash operations of a translation layer into the steps of its chip.
+//! Converts the flash operations that a translation layer returns into steps of its chip.
 
 use std::collections::VecDeque;
 
@@ -16,9 +16,9 @@ pub(super) enum Step {
     Array(Time),
     /// Transfer of a page over the channel.
     Transfer(Time),
-    /// Begin (true) or end (false) of the chip's GC.
+    /// The chip begins GC (true) or ends it (false).
     Gc(bool),
-    /// The operation in service stops waiting for GC. The next step accesses its own page or map pages that it needs.
+    /// The wait of the host operation for GC ends. The next steps access its own page, or map pages that it needs.
     Serve,
     /// Completion of the operation in service.
     Deliver,
@@ -31,21 +31,21 @@ pub(super) struct Lane {
     pub in_hand: Option<Done>,
     /// Steps not begun, in order.
     steps: VecDeque<Step>,
-    /// Total time of `steps`, not including the running step.
+    /// Total time of `steps`. The running step is not one of them.
     planned: Time,
     /// Duration of the running step.
     begun: Option<Time>,
     /// End of the running step; `NEVER` while it waits for the channel.
     pub ends: Time,
     pub since: Time,
-    /// Log entries of the steps not begun; empty if no log is kept.
+    /// Notes of the steps not begun, from which their log entries are made. Empty if no log is kept.
     pub notes: VecDeque<Note>,
     /// Whether all steps not begun have their notes.
     pub noted: bool,
 }
 
 impl Lane {
-    /// Whether no step is left, not even one of zero duration.
+    /// Whether no step remains. A step that takes no time counts too.
     fn is_empty(&self) -> bool {
         self.is_free() && self.steps.is_empty()
     }
@@ -65,7 +65,7 @@ impl Lane {
         step
     }
 
-    /// Returns the time until all steps are done, provided that none has to wait.
+    /// Returns the time until all steps are done, if none has to wait for a channel.
     pub fn rest(&self, now: Time) -> Time {
         let begun = match self.begun {
             None => Time::ZERO,
@@ -79,7 +79,7 @@ impl Lane {
         self.steps.push_back(step);
     }
 
-    /// Appends array time. If the last step is array time as well, extends that step.
+    /// Appends array time: as a new step, or as an extension of the last step if that is array time too.
     fn work(&mut self, time: Time) {
         self.planned += time;
         match self.steps.back_mut() {
@@ -94,7 +94,7 @@ impl Lane {
     }
 }
 
-/// Returns the position of a kind in [`Costs::of_kind`]: reads, programs, copies, erases.
+/// Returns the index of a kind of operation in [`Costs::of_kind`]: 0 read, 1 program, 2 copy, 3 erase.
 #[inline]
 fn number_of(kind: OpKind) -> usize {
     match kind {
@@ -110,9 +110,9 @@ fn number_of(kind: OpKind) -> usize {
 struct Cost {
     /// Time of the transfers.
     transfer: Time,
-    /// Time in the array, if it is the same for all pages.
+    /// Time in the flash array. Used only if it is equal for all pages.
     array: Time,
-    /// Whether the operation uses a channel that other chips share.
+    /// Whether the operation transfers data over a channel that the chip shares with other chips.
     crosses: bool,
 }
 
@@ -121,13 +121,13 @@ struct Cost {
 pub(super) struct Costs {
     /// Latency of each kind, by [`number_of`].
     of_kind: [Cost; 4],
-    /// Whether the pages of all types take equally long.
+    /// Whether reads take equally long for all page types, and programs too.
     is_uniform: bool,
     pages_per_block: u32,
-    /// Read time of each page type; a single entry if all types take equally long. Page `i` of a block is of type `i
+    /// Read time of each page type; a single entry if all types have equal read times. Page `i` of a block has type `i
     /// mod n`, where `n` is the number of types.
     read: Vec<Time>,
-    /// Program time of each page type, as for `read`.
+    /// Program time of each page type, in the form of `read`.
     program: Vec<Time>,
     erase: Time,
     transfer: Time,
@@ -171,8 +171,8 @@ impl Costs {
         }
     }
 
-    /// Returns the parts of an operation's latency, in order. The flag is true for a transfer on the channel, false
-    /// for array time.
+    /// Returns the parts of an operation in order, each with its time. The flag is true for a transfer over the
+    /// channel, and false for work in the flash array.
     pub fn parts(&self, kind: OpKind) -> Vec<(Time, bool)> {
         let array = |times: &[Time], ppn| (self.of_type(times, ppn), false);
         let transfer = (self.transfer, true);
@@ -190,7 +190,7 @@ impl Costs {
         }
     }
 
-    /// Returns the time of an operation in the array.
+    /// Returns the time that an operation takes in the flash array.
     fn array(&self, kind: OpKind) -> Time {
         match kind {
             OpKind::Read { ppn } => self.of_type(&self.read, ppn),
@@ -202,8 +202,8 @@ impl Costs {
         }
     }
 
-    /// Appends the steps of operations that are all of the same kind. Returns the total transfer time and the total
-    /// array time of the operations.
+    /// Appends the steps of operations of one kind and purpose. Returns their total transfer time and their total array
+    /// time.
     #[inline(always)]
     fn append(&self, ops: &[FlashOp], lane: &mut Lane) -> (Time, Time) {
         let (cost, count) = (&self.of_kind[number_of(ops[0].kind)], ops.len() as u64);
@@ -219,20 +219,20 @@ impl Costs {
         (transfer, array)
     }
 
-    /// Returns the total array time of operations whose latency depends on the page.
+    /// Returns the total array time of operations if it depends on the pages.
     #[inline(never)]
     fn sum_of_array(&self, ops: &[FlashOp]) -> Time {
         (ops.iter()).fold(Time::ZERO, |sum, op| sum + self.array(op.kind))
     }
 
-    /// Appends the steps of operations on a chip that shares its channel.
+    /// Appends the steps of operations that transfer data over a shared channel.
     #[inline(never)]
     fn append_crossing(&self, ops: &[FlashOp], lane: &mut Lane) {
         ops.iter()
             .for_each(|op| self.append_one_crossing(op.kind, lane));
     }
 
-    /// Appends the steps of an operation on a chip that shares its channel.
+    /// Appends the steps of one operation that transfers data over a shared channel.
     fn append_one_crossing(&self, kind: OpKind, lane: &mut Lane) {
         match kind {
             OpKind::Read { ppn } => {
@@ -254,7 +254,7 @@ impl Costs {
     }
 }
 
-/// Returns the cause under which a flash operation is counted. `host` is the cause of the host's access.
+/// Returns the cause under which a flash operation is counted. `host` is the cause of the host's operation.
 pub(super) fn cause(op: &FlashOp, host: Cause) -> Cause {
     match (op.kind, op.why) {
         (OpKind::Read { .. } | OpKind::Program { .. }, Why::Host) => host,
@@ -271,15 +271,15 @@ fn is_gc(op: &FlashOp) -> bool {
 }
 
 impl Layered {
-    /// Appends the flash operations of an access to the steps of its chip. `host` is the host's operation, and whether
-    /// its page could be written. For a trim, `host` is `None`.
+    /// Appends steps for the flash operations of an access (`self.ops`) to those of its chip. `host` is the host's
+    /// operation, and whether its page could be written. It is `None` for a trim.
     #[inline(always)]
     pub(super) fn plan(&mut self, chip: usize, host: Option<(PageOp, bool)>, now: Time) {
         let lane = &mut self.lanes[chip];
         let after_gc = self.ops.iter().rposition(is_gc).map(|last| last + 1);
         let host_cause = host.map_or(Cause::HostRead, |(op, _)| op.cause);
-        // Steps that were planned before the log was enabled have no notes. While such a step remains, further steps
-        // get no notes either, because notes are matched to steps by their order.
+        // Notes are matched to steps by their order. A step that was planned before the log was enabled has no note.
+        // While such a step remains, new steps therefore get no notes either.
         lane.noted = self.log.is_some() && (lane.is_empty() || lane.noted);
         let (mut transfer, mut array, mut collecting) = (Time::ZERO, Time::ZERO, None);
         let (mut is_served, mut has_ended) = (host.is_none(), host.is_none());
@@ -326,9 +326,9 @@ impl Layered {
             lane.mark(Step::Serve);
         }
         if !has_ended {
-            // None of the flash operations accessed the host's page. If the host's operation is a read, the page has no
-            // copy on flash. The read takes the same time as any other read. If the host's operation is a write, it
-            // failed. The write completes immediately, as an event of its own.
+            // No flash operation accessed the host's page. In case of a read, the page has no copy on flash, and the
+            // read takes the time of any other read. In case of a write, the write failed, and it completes
+            // immediately, as an event of its own.
             if op.is_read() {
                 let nowhere = FlashOp {
                     kind: OpKind::Read { ppn: 0 },

@@ -1,4 +1,4 @@
-//! Saved form of the translation layers of a device.
+//! Saved form of the translation layers of all chips of a device.
 
 use std::io::{self, Read, Write};
 
@@ -14,7 +14,7 @@ impl Layered {
         Ok(())
     }
 
-    /// Replaces this state by a saved one of the same device.
+    /// Replaces this state by one that was saved on the same device.
     pub fn load(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
         for ftl in &mut self.ftls {
             ftl.load(&self.setup, input)?;

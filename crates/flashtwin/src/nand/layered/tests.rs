@@ -1,5 +1,5 @@
-//! Chips that are too small for their translation layer. The check of a device rejects them, so only tests can build
-//! them. A write for which there is no room fails, and the chip can still serve later operations.
+//! Tests of chips that are too small for their translation layer. Only tests can build them, because the check of a
+//! device rejects them. A write without room must fail, and the chip must still serve later operations.
 
 use super::super::{Nand, PageOp};
 use super::*;
@@ -84,7 +84,7 @@ fn chip_serves_operations_after_a_write_without_room() {
     }
 }
 
-/// The remaining time of a chip counts down to the instant at which it is free.
+/// The reported remaining time of a chip must be exactly the time until it is free.
 #[test]
 fn the_rest_of_an_access_is_known() {
     let overrides = [("ftl.kind", "dftl"), ("buffer", "none")];

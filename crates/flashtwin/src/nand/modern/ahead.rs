@@ -1,10 +1,11 @@
 //! Cached commands: a die begins its next operation while the present one is still running (D-68).
 //!
 //! A die has a second register, which permits two overlaps. While the array programs, the data of the next program can
-//! cross the channel. While the data of a read cross the channel, the array can execute the next read. The operation
-//! that begins ahead has a lane of its own. It stops before the step that needs what its predecessor still uses: the
-//! array for a program, the channel for a read. When the predecessor has ended, the operation moves to the die's first
-//! lane.
+//! be transferred. While the data of a read are transferred, the array can execute the next read.
+//!
+//! An operation that begins ahead of the end of its predecessor has its own lane (`lane`). It stops before the step
+//! that needs a resource of the predecessor: the array for a program, the channel for a read. When the predecessor has
+//! ended, the operation moves to the first lane of the die.
 
 use super::lane::Step;
 use super::*;
@@ -15,7 +16,7 @@ impl<M: Map> Modern<M> {
         die + 2 * self.chips.len()
     }
 
-    /// Whether an operation that began ahead must wait before the next step of its lane.
+    /// Whether lane `at` has an operation that began ahead and must now wait for the end of its predecessor.
     pub(super) fn must_wait(&self, at: usize) -> bool {
         let lane = &self.lanes[at];
         let ahead = at >= 2 * self.chips.len();
@@ -27,13 +28,13 @@ impl<M: Map> Modern<M> {
             }
     }
 
-    /// Whether the data for the die's next program have crossed the channel, or are crossing it.
+    /// Whether the data of the die's next program are being transferred over the channel, or wait for it.
     pub(super) fn data_come(&self, die: usize) -> bool {
         self.params.cached_commands && !self.lanes[self.ahead(die)].is_free()
     }
 
-    /// Begins an operation ahead if the die is busy. If the die is free, continues the operation that was begun ahead
-    /// before. Returns true if no other operation may begin now.
+    /// Begins an operation ahead if the die is busy. If the die is free, moves the operation that began ahead to the
+    /// first lane and continues it. Returns true if no other operation may begin now.
     #[inline(never)]
     pub(super) fn continue_ahead(
         &mut self,
@@ -52,8 +53,8 @@ impl<M: Map> Modern<M> {
         if !self.lanes[at].is_free() {
             return true;
         }
-        // A waiting read overtakes a program that has not begun in the array, even if the program's data have already
-        // crossed the channel.
+        // A waiting read overtakes a program that began ahead, even if the data of the program have been transferred
+        // already.
         if !first.op.is_read() && !self.chips[die].reads.is_empty() {
             return false;
         }

@@ -6,27 +6,28 @@ use super::lane::Step;
 use super::superblock::Superblocks;
 use super::*;
 
-/// Blocks of all dies, and the state of their collections.
+/// The page map of all dies, and the state of their collections.
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks {
     pub ftl: PageMap,
     pub orders: Orders,
     pub(super) victims: Victims,
-    /// A die without waiting operations collects if at most this number of its blocks is free.
+    /// GC watermark for idle times: a die without waiting operations collects if at most this number of its blocks is
+    /// free.
     pub(super) idle_blocks: u32,
-    /// Whether GC starts at a number of free pages of a die (D-207), instead of a number of free blocks.
+    /// Unit of the GC watermark: free pages of a die (D-207) if true, otherwise free blocks.
     pub(super) in_pages: bool,
     /// Whether host writes may be executed between two moves of a collection (D-170).
     pub(super) preemptible: bool,
     /// Whether collections take no time.
     pub(super) ideal: bool,
     pub(super) collecting: TrustedTable<Option<Run>>,
-    /// State of collections by superblocks. If it exists, `collecting` is not used.
+    /// State of collections by superblocks, on a device that collects superblocks. `collecting` is then not used.
     pub(super) sets: Option<Box<Superblocks>>,
-    /// Duration of a move if all moves take equally long, which requires that each is one read and one program in the
-    /// die. If durations differ, `None`.
+    /// Duration of a move if all moves take equally long, otherwise `None`. All moves take equally long only if each is
+    /// one read and one program within the die.
     move_time: Option<Time>,
-    /// Equal to `move_time` while no log is kept, otherwise `None`.
+    /// Enables the fast path of moves: `move_time` if no log is kept, otherwise `None`.
     pub(super) plain_move: Option<Time>,
     pub(super) summary_transfer: Option<Time>,
 }
@@ -44,7 +45,7 @@ impl Map for Blocks {
 
     fn write_ahead(nand: &mut Modern, die: usize, at: usize, now: Time, events: &mut EventQueue) {
         let is_write = |op: &PageOp| !op.is_read();
-        // A collection that is due or running takes precedence over the next write.
+        // A collection has precedence over the next write if it is due or running.
         if nand.map.collecting[die].is_some()
             || nand.in_run()
             || nand.must_hold(die)
@@ -127,8 +128,8 @@ impl Modern {
     }
 
     /// Fast path for the end of a move: begins the next move of the collection, or its erase. The effect is that of
-    /// [`Modern::on_event`] followed by [`Modern::activate`]. Returns false, without any change, if the event is of
-    /// another kind, if a host operation has precedence, or if a log is kept.
+    /// [`Modern::on_event`] followed by [`Modern::activate`]. Changes nothing and returns false in three cases: the
+    /// event is of another kind, a host operation has precedence, or a log is kept.
     #[inline(always)]
     pub fn continue_collection(
         &mut self,
@@ -159,8 +160,9 @@ impl Modern {
         self.continue_any_collection(die, now, events)
     }
 
-    /// Does the work of [`Modern::continue_collection`] in the less frequent cases: moves differ in duration, or host
-    /// operations may have precedence. Returns false if a host operation has precedence, or if a log is kept.
+    /// Does the work of [`Modern::continue_collection`] in the less frequent cases, in which moves differ in duration
+    /// or host operations may have precedence. Changes nothing and returns false if a host operation has precedence, or
+    /// if a log is kept.
     #[inline(never)]
     fn continue_any_collection(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
         let continues = self.log.is_none() && !self.yields(die);
@@ -200,7 +202,7 @@ impl Modern {
         }
     }
 
-    /// Whether [`Modern::begin_to_collect`] might begin a collection. If false, the call can be omitted.
+    /// Whether a call of [`Modern::begin_to_collect`] might begin a collection. If not, the caller can omit the call.
     #[inline(always)]
     fn may_collect(&self, die: usize) -> bool {
         match self.chips[die].queue.is_empty() {
@@ -210,7 +212,7 @@ impl Modern {
     }
 
     /// Whether an operation that arrives now starts immediately. If so, [`Modern::start_at_once`] has the same effect
-    /// as queueing the operation and calling [`Modern::activate`].
+    /// as queueing the operation and calling [`Modern::activate`], but is faster.
     #[inline(always)]
     pub fn takes_at_once(&self, die: usize, op: &PageOp, overtakes: bool) -> bool {
         let chip = &self.chips[die];
@@ -241,7 +243,8 @@ impl Modern {
         }
     }
 
-    /// Begins to collect a block if a watermark or an order requires that, or if the SLC cache is due to be folded.
+    /// Begins to collect a block if a watermark or an order requires this. Also begins to fold a block of the SLC cache
+    /// if the die has been idle long enough.
     #[inline(never)]
     fn begin_to_collect(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         let waits = !self.chips[die].queue.is_empty();
@@ -266,9 +269,8 @@ impl Modern {
         }
     }
 
-    /// Starts the first operation in the queue of a free die. If this operation is a write that waits for others to
-    /// fill its row, starts the next step of the die's collection instead. Does nothing if the die is not collecting
-    /// either.
+    /// Starts the first operation in the queue of a free die. The operation may be a write that waits for others to
+    /// fill its row. In this case starts the next step of the die's collection instead, if there is one.
     #[inline(never)]
     fn start_next(&mut self, die: usize, collects: bool, now: Time, events: &mut EventQueue) {
         if self.waits_for_writes(die, now, events) {
@@ -286,9 +288,9 @@ impl Modern {
         }
     }
 
-    /// Whether the die's collection lets a waiting operation pass. Above the watermark, this requires preemption, an
-    /// order that permits it, or that the collection folds the SLC cache. At the watermark, it requires preemption, and
-    /// the collection must keep pace with the host.
+    /// Whether the die's collection lets a waiting operation pass. Above the watermark, it does if it is preemptible,
+    /// if an order permits this, or if it folds the SLC cache. At the watermark, it does if it is preemptible and keeps
+    /// pace with the host.
     #[inline(always)]
     fn yields(&self, die: usize) -> bool {
         let folds = || self.map.collecting[die].is_some_and(|run| run.folds);
@@ -297,7 +299,7 @@ impl Modern {
             && (!self.map.ftl.is_needy(die as u32) || self.map.preemptible && self.keeps_pace(die))
     }
 
-    /// Logs that a die begins a step of a collection, as `log_step` does. `block` is numbered over all dies.
+    /// Logs that a die begins a step of a collection. Calls `log_step`, but `block` is numbered over all dies.
     #[cold]
     pub(super) fn log_part(
         &mut self,

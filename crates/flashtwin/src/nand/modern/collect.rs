@@ -1,34 +1,36 @@
-//! Collection of a block, called a *run*: moves, each of as many pages as one program takes, and an erase.
+//! Collection of a block, called a *run*. A run consists of moves and an erase. A move has as many pages as one
+//! program.
 
 use super::lane::Step;
 use super::*;
 use crate::ftl::LiveFrom;
 use crate::gc::{self, Tie};
 
-/// Smallest distance, in pages, from the page being moved to the first page whose map entry is not prefetched.
+/// More map entries are prefetched when the first one not prefetched is at most this number of pages ahead of the page
+/// being moved.
 const AHEAD: u32 = 4;
-/// Number of pages whose map entries are prefetched together: a power of two, at most 64. Prefetching the entries one
-/// by one would stall the core each time.
+/// Number of pages with map entries that are prefetched together: a power of two, at most 64. The core would stall at
+/// each prefetch if the entries were prefetched one by one.
 const TOGETHER: u32 = 16;
-/// Distance, in pages, from the page being moved to the page whose logical page number is prefetched. The distance is
-/// larger than that of map entries, because the logical page number locates the map entry.
+/// Distance, in pages, from the map entries being prefetched to the logical page numbers prefetched with them. These
+/// numbers locate the map entries that are prefetched later.
 pub(super) const FAR_AHEAD: u32 = 32;
 
-/// The state of the collection of a block. The size of this struct is a power of two, so that an index into the table
-/// of runs, which every move computes, is a shift.
+/// State of the collection of a block. Every move indexes the table of these states. The size of this struct is a power
+/// of two, so the index is multiplied by a shift.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
 pub(super) struct Run {
     pub block: u32,
     from: LiveFrom,
-    /// The first flash page whose map entry is not prefetched yet.
+    /// The first flash page with a map entry that is not prefetched yet.
     unloaded: u32,
     /// Whether the block is in SLC mode.
     pub folds: bool,
-    /// Number of live pages of the block when its collection began.
+    /// Number of live pages of the block at the beginning of its collection.
     live: u32,
     moved: u32,
-    /// Number of host pages programmed since the collection began.
+    /// Number of pages that the host has programmed since the collection began.
     passed: u32,
 }
 
@@ -42,7 +44,7 @@ impl Run {
         }
     }
 
-    /// Prefetches data for the moves that follow the move of `page`, unless they have been prefetched already.
+    /// Prefetches map entries for the moves after that of `page`, unless enough of them have been prefetched already.
     #[inline(always)]
     fn load_ahead(&mut self, page: Ppn, ftl: &PageMap) {
         if page.0 + AHEAD >= self.unloaded {
@@ -63,15 +65,16 @@ impl Run {
         }
     }
 
-    /// Whether the collection keeps pace with the host (D-170): the fraction of the gained pages that the host has used
-    /// is below the fraction of the moves that the collection has made.
+    /// Whether the collection keeps pace with the host (D-170). The pages that the collection will gain are shared out
+    /// in step with its moves: the fraction of them that the host has used must be below the fraction of the moves that
+    /// are done.
     fn keeps_pace(&self, pages_per_block: u32) -> bool {
         let gains = u64::from(pages_per_block.saturating_sub(self.live));
         u64::from(self.passed) * u64::from(self.live) < u64::from(self.moved) * gains
     }
 }
 
-/// A page that has been moved in the map.
+/// A page that was just moved in the map.
 struct Move {
     from: Ppn,
     /// Page number within the new block.
@@ -82,16 +85,16 @@ struct Move {
 }
 
 impl Modern {
-    /// Begins to collect a block if two conditions hold: the die has at most `low` free blocks or an order to
-    /// collect, and there is a block worth collecting. Returns whether it did.
+    /// Begins to collect a block under two conditions: the die has at most `low` free blocks or an order to collect,
+    /// and a block is worth collecting. Returns whether a collection began.
     #[inline(never)]
     pub(super) fn pick_victim(&mut self, die: usize, low: u32, now: Time) -> bool {
         let pool = die as u32;
         if !self.map.orders.wants(pool, self.free_of(die), low) {
             return false;
         }
-        // Blocks of the SLC cache are collected first. Even if all pages of such a block are live, its collection frees
-        // space, because the same data take fewer blocks outside the cache.
+        // Blocks of the SLC cache are collected first. Their collection frees space even if all their pages are live,
+        // because the same data take fewer blocks outside the cache.
         let victim = self.map.ftl.oldest_slc(pool);
         let victim =
             victim.or_else(|| gc::victim(&self.map.ftl, pool, self.map.victims, Tie::Lowest));
@@ -102,7 +105,7 @@ impl Modern {
         taken
     }
 
-    /// Returns the free space of a die, in blocks, as it is compared with the watermark.
+    /// Returns the free space of a die in blocks, for comparison with the watermark.
     #[inline(always)]
     pub(super) fn free_of(&self, die: usize) -> u32 {
         match self.map.in_pages {
@@ -111,14 +114,15 @@ impl Modern {
         }
     }
 
-    /// Whether the die is at its watermark, so that a collection is due before the next write.
+    /// Whether the die is at its GC watermark. If so, a collection is due before the next write.
     #[inline]
     pub(super) fn is_short(&self, die: usize) -> bool {
         self.map.ftl.is_needy(die as u32)
             || self.map.in_pages && self.free_of(die) <= self.map.ftl.low()
     }
 
-    /// Begins to collect a block of the die if that gains room ([`gc::worth_collecting`]). Returns whether it did.
+    /// Begins to collect a block of the die if its collection gains room ([`gc::worth_collecting`]). Returns whether
+    /// the collection began.
     fn begin_collection(&mut self, die: usize, bit: u32, valid: u32, now: Time) -> bool {
         let pool = die as u32;
         if !gc::worth_collecting(&self.map.ftl, pool, valid) {
@@ -147,8 +151,8 @@ impl Modern {
         true
     }
 
-    /// Begins to collect the oldest block of the SLC cache if the die has been idle long enough. If not, sets a timer
-    /// for the instant at which the die will have been idle long enough, and returns false.
+    /// Begins to collect the oldest block of the SLC cache if the die has been idle long enough. Otherwise sets a timer
+    /// for the instant at which this will be so, and returns false.
     #[inline(never)]
     pub(super) fn fold_when_idle(
         &mut self,
@@ -175,8 +179,8 @@ impl Modern {
         false
     }
 
-    /// Moves the next live page of the block under collection. If the block has no live page, erases it and returns
-    /// `None`. Only the map changes; the caller adds the time of the move or the erase.
+    /// Moves the next live page of the block under collection in the map. If no live page remains, erases the block in
+    /// the map and returns `None`. The caller adds the time of the move or the erase.
     #[inline(always)]
     fn collect_page(&mut self, die: usize) -> Option<Move> {
         let run = self.map.collecting[die]
@@ -215,8 +219,7 @@ impl Modern {
         })
     }
 
-    /// Whether the block under collection has another live page, and this page goes to the same stream as the
-    /// previous one.
+    /// Whether the block under collection has another live page that goes to `stream`, as the previous one did.
     fn has_more(&self, die: usize, stream: Stream) -> bool {
         let next = self.map.collecting[die].and_then(|run| {
             let page = self.map.ftl.first_live(run.block, &mut { run.from })?;
@@ -226,9 +229,9 @@ impl Modern {
         next == Some(stream)
     }
 
-    /// Moves further pages into the program that moves `first`: those that go to the same row, so that at most `left`
-    /// pages are moved in total. Returns the number of moved pages, the time to read them, and whether the last one
-    /// filled its block.
+    /// Moves further pages with the program that moves `first`. They must go to the same row, and at most `left` pages
+    /// are moved in total. Returns the number of moved pages, the time to read them, and whether the last one filled
+    /// its block.
     #[inline(never)]
     fn collect_row(&mut self, die: usize, first: Move, left: u32) -> (u32, Time, bool) {
         let mut sensing = self.layout.sensing();
@@ -266,9 +269,9 @@ impl Modern {
         }
     }
 
-    /// Makes the next move of a run in which every move takes `time`, is one program, and goes to the same block.
-    /// Returns the duration of the move. Returns `None`, without any change, if the current word of live bits has no
-    /// live page, or if the move would have to open another block.
+    /// Fast path: makes the next move of a run in which every move takes `time`, is one program, and goes to the same
+    /// block. Returns the duration of the move. Changes nothing and returns `None` in two cases: the current word of
+    /// live bits has no live page, or the move would have to open another block.
     #[inline(always)]
     pub(super) fn move_plainly(&mut self, die: usize, time: Time) -> Option<Time> {
         let run = self.map.collecting[die].as_mut()?;
@@ -282,8 +285,8 @@ impl Modern {
         }
     }
 
-    /// Counts the summary page of a block that was sealed. Returns the time to program it; zero if blocks have no
-    /// summary page.
+    /// Counts the summary page of a block that was just filled. Returns the time to transfer and program it; zero if
+    /// blocks have no summary page.
     #[inline(never)]
     fn summary(&mut self) -> Time {
         let Some(transfer) = self.map.summary_transfer else {
@@ -331,15 +334,15 @@ impl Modern {
         self.start(die, now, events);
     }
 
-    /// Whether a host write may pass the collection although the die is at the watermark. The collection must keep
-    /// pace with the host, and a free block must remain for its moves (D-170).
+    /// Whether a host write may pass the collection although the die is at the watermark. The collection must keep pace
+    /// with the host, and more than one block must be free, so that the moves have room (D-170).
     pub(super) fn keeps_pace(&self, die: usize) -> bool {
         let pages = self.map.ftl.shape.pages_per_block;
         self.map.ftl.pool(die as u32).free > 1
             && self.map.collecting[die].is_some_and(|run| run.keeps_pace(pages))
     }
 
-    /// Counts a page that the host programs during a collection of the die.
+    /// Counts a page that the host programs while the die collects.
     pub(super) fn count_passed(&mut self, die: usize) {
         if let Some(run) = &mut self.map.collecting[die] {
             run.passed += 1;

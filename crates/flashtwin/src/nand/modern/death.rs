@@ -1,12 +1,12 @@
-//! The failure of a die (D-146). The lanes of the die complete the steps that they have begun, so the code of channels,
-//! suspensions and event times needs no special case. The receiver of a completed operation marks the operation as
-//! failed.
+//! The failure of a die (D-146). Each lane of the die completes the step that it has begun. Code for channels,
+//! suspensions and event times therefore needs no special case. The receiver of a completed operation marks the
+//! operation as failed.
 
 use super::*;
 
 impl Modern {
-    /// Returns the number of pages that are lost if the die fails. These are all pages on the die, except those of
-    /// programs in service, which are programmed again on another die.
+    /// Returns the number of pages that would be lost if the die failed. These are all pages on the die, except pages
+    /// that are being programmed. Those are programmed again on another die.
     pub fn pages_to_lose(&self, die: usize) -> u32 {
         let of_die = |lane: &usize| self.die_of(*lane) == die;
         let lanes = (0..self.lanes.len()).filter(of_die);
@@ -22,13 +22,13 @@ impl Modern {
         self.map.ftl.pages_in(die as u32) - pages.len() as u32
     }
 
-    /// Makes the die fail. From now on none of its pages is free, and it does not collect. Returns the writes that
-    /// were waiting for the die, in their order. They have not changed the map yet.
+    /// Makes the die fail. From now on, none of its pages is free and it does not collect. Returns the writes that
+    /// waited for the die, in their order. They have not changed the map yet.
     pub fn kill(&mut self, die: usize, now: Time) -> VecDeque<PageOp> {
         self.map.ftl.retire(die as u32);
         let lane = &self.lanes[die];
         let moves = !lane.is_free() && lane.ops.is_empty();
-        // The running step of a collection still ends, but the collection does not continue.
+        // If a step of a collection is running, it still ends, but the collection does not continue.
         if self.map.collecting[die].take().is_some() && !moves {
             self.leave_gc(die, now);
         }

@@ -45,9 +45,9 @@ impl<M: Map> Modern<M> {
         }
     }
 
-    /// Logs that a die begins a step of a collection. `part` is the cause and the number of pages, which is 0 for an
-    /// erase. `block` is the block that the step reads or erases, numbered within the die. If the step only programs
-    /// moved pages, `block` is `None`.
+    /// Logs that a die begins a step of a collection. `part` is the cause and the number of pages (0 for an erase).
+    /// `block` is the block that the step reads or erases, numbered within the die. It is `None` if the step only
+    /// programs moved pages.
     #[cold]
     pub(super) fn log_step(
         &mut self,
@@ -78,15 +78,15 @@ impl<M: Map> Modern<M> {
         }
     }
 
-    /// Logs that the transfer of a lane begins on its channel.
+    /// Logs that a lane begins a transfer over its channel.
     #[cold]
     pub(super) fn log_transfer(&mut self, at: usize, now: Time) {
         let lane = &self.lanes[at];
         let channel = usize::from(self.lanes[self.die_of(at)].channel);
         let Some(log) = &mut self.log else { return };
-        // Reads complete one by one, each after its transfer, so the first operation of the lane is the one whose data
-        // are being transferred. Writes complete together, so the operation follows from the number of transfers that
-        // have not begun.
+        // Finds the operation with the data being transferred. Reads complete one by one, each after its transfer, so
+        // it is the first operation of the lane. Writes complete together, so its position follows from the number of
+        // transfers that have not begun.
         let left = |step: &&Step| matches!(step, Step::Transfer(_));
         let left = lane.steps.iter().filter(left).count();
         let done = match lane.ops.first() {
@@ -104,7 +104,7 @@ impl<M: Map> Modern<M> {
         });
     }
 
-    /// Logs that a die begins or ends to collect.
+    /// Logs that a die begins GC, or ends it.
     #[inline]
     pub(super) fn log_gc(&mut self, die: usize, begins: bool, now: Time) {
         if self.log.is_some() {

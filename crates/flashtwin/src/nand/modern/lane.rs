@@ -1,4 +1,4 @@
-//! A lane: the operation in service of a die, with its remaining steps and the page operations that it serves.
+//! A lane: work in service on a die, with its remaining steps and the host operations that it serves.
 
 use super::super::{Done, InHand};
 use crate::short::Short;
@@ -11,11 +11,11 @@ pub(super) enum Step {
     Array(Time),
     /// Array time that may be suspended: a program or an erase.
     Pulse(Time),
-    /// Array time of a collection's move. The lane has no operation to complete after it.
+    /// Array time of a move of a collection. It completes no host operation.
     Move,
     /// Transfer of a page over the channel.
     Transfer(Time),
-    /// Completion of the first of the lane's operations; takes no time.
+    /// Completion of the first host operation of the lane. It takes no time.
     Deliver,
 }
 
@@ -23,14 +23,14 @@ impl Step {
     fn time(self) -> Time {
         match self {
             Step::Array(time) | Step::Pulse(time) | Step::Transfer(time) => time,
-            // Neither step has a duration here: a move has its time in the lane, and a delivery takes none.
+            // These steps have no time of their own: the end of a move is in the lane, and a completion takes no time.
             Step::Move | Step::Deliver => Time::ZERO,
         }
     }
 }
 
-/// Work in service of a die. The lane is free while no step is running. The fields that every move of a collection uses
-/// are in the first cache line of the struct.
+/// A lane: work in service on a die. It is free while no step is running. The fields that every move of a collection
+/// uses are in the first cache line of the struct.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]
 pub(super) struct Lane {
@@ -43,13 +43,13 @@ pub(super) struct Lane {
     pub held: Option<Time>,
     /// Instant at which the die last completed a host operation.
     pub served: Time,
-    /// Number of reads for which the lane's operation has been suspended.
+    /// Number of reads that were served while the lane's work was suspended.
     pub passed: u32,
     /// The channel of the lane's die.
     pub channel: u16,
-    /// Whether the event queue has an instant of the lane.
+    /// Whether an event of the lane is pending in the event queue.
     pub pending: bool,
-    /// Host operations in service; empty for a move or an erase.
+    /// Host operations in service. Empty if the work is a move or an erase.
     pub ops: Short<Done>,
     /// Steps not begun, in order.
     pub steps: Short<Step>,
@@ -61,8 +61,7 @@ impl Lane {
         self.step.is_none()
     }
 
-    /// Returns the time until all steps are done. Assumes that a suspended step resumes now, and that no step has to
-    /// wait.
+    /// Returns the time until all steps are done, if a suspended step resumes now and no step has to wait.
     pub fn rest(&self, now: Time) -> Time {
         let begun = match (self.held, self.step) {
             (Some(held), _) => held,

@@ -1,17 +1,19 @@
 //! The layout of the pages of a block, and the times to read and program them.
 //!
-//! A block is striped over the planes that operate together. A *row* is one flash page of each of these planes, and a
-//! flash page holds one or several logical pages. The *unit* is the number of logical pages in a row. Page `i` of a
-//! block is therefore in row `i / unit`. In this row, page `i` is in plane `(i % unit) / f`, where `f` is the number of
-//! logical pages of a flash page. Row `r` has page type `r mod n`, where `n` is the number of types and type 0 is the
-//! lowest. (In real parts the types alternate in another order, so that the pages of a word line are not written in
-//! succession. The number of rows of each type is the same.)
+//! A block is striped over the planes that operate together. A *row* consists of one flash page of each of these
+//! planes. A flash page holds one or several logical pages. The *unit* is the number of logical pages in a row, so page
+//! `i` of a block is in row `i / unit`. Its plane is `(i % unit) / f`, where `f` is the number of logical pages of a
+//! flash page.
+//!
+//! Row `r` has page type `r mod n`, where `n` is the number of types and type 0 is the lowest. (In real parts the types
+//! alternate in another order, so that the pages of a word line are not written in succession. The number of rows of
+//! each type is the same as here.)
 
 use crate::divide::Divider;
 use crate::spec::{DeviceSpec, ModernNand};
 use crate::units::{Ppn, Time};
 
-/// Largest number of planes that work together; the limit of `nand.multi_plane`.
+/// Largest number of planes that operate together. It limits `nand.multi_plane`.
 const PLANES_MAX: usize = 16;
 /// Means "no flash page".
 const NONE: u32 = u32::MAX;
@@ -23,7 +25,7 @@ pub(super) struct Layout {
     flash_page: u32,
     independent: bool,
     by_pages_per_block: Divider,
-    /// Time for each page type; a single entry if all types have equal times.
+    /// Read time of each page type; a single entry if all types have equal read times. `program` has the program times.
     read: Vec<Time>,
     program: Vec<Time>,
 }
@@ -40,7 +42,7 @@ impl Layout {
         }
     }
 
-    /// Returns the number of pages from page `page` of a block to the end of its row.
+    /// Returns the number of pages from page `page` of a block to the end of its row, including `page`.
     #[inline(always)]
     pub fn left_in_row(&self, page: u32) -> u32 {
         match self.unit {
@@ -49,7 +51,8 @@ impl Layout {
         }
     }
 
-    /// Returns the time to read a page and program it elsewhere; `None` if this time depends on the page.
+    /// Returns the time to move a page within the die: to read it and to program it. `None` if the time depends on the
+    /// page.
     pub fn move_one(&self) -> Option<Time> {
         match (self.unit, &self.read[..], &self.program[..]) {
             (1, &[read], &[program]) => Some(read + program),
@@ -57,13 +60,13 @@ impl Layout {
         }
     }
 
-    /// Returns the time to program the row of page `page` of a block.
+    /// Returns the time to program the row that contains page `page` of a block.
     #[inline(always)]
     pub fn program(&self, page: u32) -> Time {
         self.of_type(&self.program, page)
     }
 
-    /// Returns the time to read a flash page once.
+    /// Returns the time to read a flash page once, without repetitions because of errors.
     #[inline(always)]
     pub fn read(&self, ppn: Ppn) -> Time {
         match self.read[..] {
@@ -72,7 +75,8 @@ impl Layout {
         }
     }
 
-    /// Returns the plane of a page among the planes that work together; `None` if planes work singly.
+    /// Returns the plane of a page, counted among the planes that operate together. `None` if each plane operates
+    /// alone.
     pub fn plane(&self, ppn: Ppn) -> Option<u32> {
         let together = self.unit > self.flash_page;
         together.then(|| ppn.0 % self.unit / self.flash_page)
@@ -86,7 +90,7 @@ impl Layout {
         }
     }
 
-    /// Returns an empty record of reads. A record covers one read command, or the moves that share one program.
+    /// Creates an empty record of array reads, for one read command or for the moves that share one program.
     pub fn sensing(&self) -> Sensing {
         Sensing {
             last: [NONE; PLANES_MAX],
@@ -94,9 +98,9 @@ impl Layout {
         }
     }
 
-    /// Returns the plane that reads a page, and a number that identifies the data of that read. If planes read
-    /// independently, a read returns one flash page, and the number is that of the flash page. If not, a read returns a
-    /// row, the number is that of the row, and the plane is always 0.
+    /// Returns the plane that reads a page, and a number for the data that this read returns. If planes read
+    /// independently, a read returns one flash page, and the number is that of the flash page. Otherwise a read returns
+    /// a row, the number is that of the row, and the plane is always 0.
     fn sensed(&self, ppn: Ppn) -> (usize, u32) {
         match self.independent {
             true => {
@@ -108,21 +112,21 @@ impl Layout {
     }
 }
 
-/// The last read and the total read time of each plane. A plane executes one read after the other.
+/// A record of array reads: for each plane, its last read and its total read time. A plane executes one read at a time.
 pub(super) struct Sensing {
     last: [u32; PLANES_MAX],
     time: [Time; PLANES_MAX],
 }
 
 impl Sensing {
-    /// Whether the last read of the page's plane also returned this page, so that the page needs no read of its own.
+    /// Whether the page needs no further read, because the last read of its plane returned this page too.
     pub fn has(&self, layout: &Layout, ppn: Ppn) -> bool {
         let (plane, what) = layout.sensed(ppn);
         self.last[plane] == what
     }
 
-    /// Whether the page can be returned by the same command: its plane has not read yet, or the last read of the plane
-    /// also returned this page.
+    /// Whether the same read command can return the page. Its plane must not have read yet, or its last read must have
+    /// returned this page too.
     pub fn may_join(&self, layout: &Layout, ppn: Ppn) -> bool {
         let (plane, what) = layout.sensed(ppn);
         self.last[plane] == what || self.last[plane] == NONE
@@ -134,7 +138,7 @@ impl Sensing {
         self.time[plane] += time;
     }
 
-    /// Returns the time until all planes have completed their reads.
+    /// Returns the time after which all planes have completed their reads.
     pub fn total(&self) -> Time {
         self.time.iter().copied().max().unwrap_or(Time::ZERO)
     }

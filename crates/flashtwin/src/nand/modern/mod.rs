@@ -1,19 +1,19 @@
-//! The back end for dies that share channels, as in a current drive.
+//! The back end `Modern`: dies that share channels, as in a current drive.
 //!
 //! A die executes one operation at a time. A channel transfers one page at a time, in order of arrival. A read is array
-//! time, then a transfer. A program is a transfer, then array time. One program writes a row: up to one flash page of
-//! each plane that operates together, filled with waiting writes. One read serves all waiting reads of a row
-//! (`layout`). A page moved by GC is read and programmed within the die (copy-back), or crosses the channel twice.
+//! time, then a transfer. A program is a transfer, then array time. One program writes a row of waiting writes: up to
+//! one flash page of each plane that operates together. One read serves all waiting reads of a row (`layout`). A page
+//! moved by GC is read and programmed within the die (copy-back), or crosses the channel twice.
 //!
 //! The collection of a block is a *run* of separate operations (`collect`). Host reads with priority are executed
-//! between them. Host writes of the die wait until the run ends. With `gc.preemptible`, host writes are executed
-//! between the moves as well, as long as the die has room. At the watermark, they are executed only while the run keeps
-//! pace with the host.
+//! between them. Host writes of the die wait until the run ends. With `gc.preemptible`, host writes are also executed
+//! between the moves, if the die has room. If the die is at its watermark, the run must in addition keep pace with the
+//! host.
 //!
-//! A program or an erase may be suspended for host reads, which then have a lane of their own (`lane`). With cached
+//! A program or an erase may be suspended for host reads. These reads have a separate lane (`lane`). With cached
 //! commands, the next operation begins before the end of the present one (`ahead`). Host pages and pages moved by GC go
-//! to the same open block of a die. A second open block exists on a device with two write streams, for hot pages, and
-//! on a device with an SLC cache, for host writes.
+//! to the same open block of a die. There is a second open block on two kinds of devices: for hot pages on a device
+//! with two write streams, and for host writes on a device with an SLC cache.
 
 mod ahead;
 mod blocks;
@@ -45,11 +45,11 @@ use std::collections::VecDeque;
 pub use units::Asked;
 pub(crate) use units::Units;
 
-/// Number of waiting reads that are examined to find those that can join a read.
+/// Number of waiting reads that are examined when a read starts, to find those that can join it.
 const READS_LOOKED_AT: usize = 64;
-/// Largest number of times that a read is repeated because of errors.
+/// Largest number of times that a flash page is read again because of errors.
 const RETRIES_MAX: u64 = 8;
-/// Seed of the random numbers for read retries. It is the same for all devices.
+/// Seed of the random numbers that determine which reads are repeated. All devices have the same seed.
 const RETRY_SEED: u64 = 1;
 
 #[derive(Clone, Debug, Default)]
@@ -59,7 +59,7 @@ struct Channel {
     waiting: VecDeque<(u32, Time)>,
 }
 
-/// The back end, with the map that its pages are in.
+/// The back end. `M` is the kind of its page map: by blocks, or by units.
 #[derive(Clone, Debug)]
 pub(crate) struct Modern<M = Blocks> {
     pub map: M,
@@ -67,19 +67,19 @@ pub(crate) struct Modern<M = Blocks> {
     pub stats: FlashStats,
     pub log: Option<Vec<FlashEvent>>,
     pub chips_in_gc: ChipSet,
-    /// Pages that collections may have moved to other dies.
+    /// Record of the pages that collections may have moved to other dies.
     pub moved: MovedPages,
-    /// Number that the first lane has among the resources of the event queue.
+    /// Number of the first lane among the resources of the event queue.
     pub first_resource: usize,
     pub times: Latencies,
-    /// Lanes of all dies, in up to three parts with a lane per die each. The first part is for the work in service, the
-    /// second for reads during a suspension. The third part, for operations begun ahead, exists only with cached
-    /// commands.
+    /// Lanes of all dies, in two or three parts with one lane per die. The first part is for the work in service. The
+    /// second is for reads during a suspension. The third exists only with cached commands, for operations that begin
+    /// ahead.
     lanes: TrustedTable<Lane>,
-    /// For each die, whether a timer is set for the instant at which the die stops waiting for more writes.
+    /// For each die, whether a timer is set for the end of its wait for more writes.
     timed: Vec<bool>,
-    /// For each die, whether a timer is set for the instant at which the die has been idle long enough to collect its
-    /// SLC cache.
+    /// For each die, whether a timer is set for the instant at which the die will have been idle long enough to collect
+    /// its SLC cache.
     resting: Vec<bool>,
     channels: TrustedTable<Channel>,
     layout: Layout,
@@ -87,7 +87,7 @@ pub(crate) struct Modern<M = Blocks> {
     retries: Rng,
 }
 
-/// A map of pages. It also determines how a die finds work and makes room.
+/// A page map. It also determines how a die finds its next work and makes room.
 pub(crate) trait Map: Clone + std::fmt::Debug + Sized {
     /// Returns the flash page with the page's copy.
     fn lookup(&self, lpn: Lpn) -> Option<Ppn>;
@@ -96,7 +96,7 @@ pub(crate) trait Map: Clone + std::fmt::Debug + Sized {
     fn is_slc_at(&self, _ppn: Ppn) -> bool {
         false
     }
-    /// Begins the next write of a die in lane `at`, while another write is being programmed.
+    /// Begins the die's next write in lane `at` while another write is being programmed.
     fn write_ahead(
         nand: &mut Modern<Self>,
         die: usize,
@@ -104,11 +104,11 @@ pub(crate) trait Map: Clone + std::fmt::Debug + Sized {
         now: Time,
         events: &mut EventQueue,
     );
-    /// Processes the end of the work of a die's first lane. `of_host` is true if the work was an operation of the host,
-    /// and false if it was a step of a collection.
+    /// Processes the end of the work in the first lane of a die. `of_host` is true if a host operation has ended, and
+    /// false if a step of a collection has ended.
     fn work_ended(nand: &mut Modern<Self>, die: usize, of_host: bool, now: Time);
-    /// Returns the number of pages that the die's collection has not moved yet; `None` if the die is not collecting, or
-    /// begins its last step.
+    /// Returns the number of pages that the die's collection has still to move. `None` if the die is not collecting, or
+    /// if its collection is in its last step.
     fn left_to_move(nand: &Modern<Self>, die: usize) -> Option<u32>;
 }
 
@@ -126,8 +126,8 @@ impl<M: Map> Modern<M> {
             moved: MovedPages::default(),
             first_resource: 0,
             times: Latencies::of(spec, params.copy_back),
-            // SAFETY: indexed by die plus a multiple of the number of dies. The table has room for all multiples that
-            // are used.
+            // SAFETY: indexed by die plus a multiple of the number of dies. The table has room for all multiples in
+            // use.
             lanes: unsafe {
                 TrustedTable::new(
                     (0..(2 + usize::from(params.cached_commands)) * dies)
@@ -150,8 +150,8 @@ impl<M: Map> Modern<M> {
         }
     }
 
-    /// Returns the number of resources in the event queue: lanes, timers of dies that wait for writes, timers of idle
-    /// dies, channels.
+    /// Returns the number of resources that this back end uses in the event queue. In this order: lanes, timers of dies
+    /// that wait for more writes, timers of idle dies, channels.
     pub fn resources(&self) -> usize {
         self.first_channel() + self.channels.len()
     }
@@ -173,13 +173,13 @@ impl<M: Map> Modern<M> {
         }
     }
 
-    /// Returns the die of a lane that is not a die's first lane.
+    /// Returns the die of a lane in the second or third part of the lanes.
     #[inline(never)]
     fn die_of_other(&self, lane: usize) -> usize {
         lane % self.chips.len()
     }
 
-    /// Returns the lane of the reads for which a die is suspended.
+    /// Returns the lane of a die for reads during a suspension.
     #[inline(always)]
     fn aside(&self, die: usize) -> usize {
         die + self.chips.len()
@@ -204,8 +204,8 @@ impl<M: Map> Modern<M> {
                 return die;
             }
             if lane.ends > now {
-                // A suspension has postponed the end of the step after this event was set. The event is therefore too
-                // early, and is set again for the later end.
+                // After this event was set, a suspension postponed the end of the step. The event is too early, so it
+                // is set again for the later end.
                 set(lane, self.first_resource + resource, events);
                 return die;
             }
@@ -250,14 +250,14 @@ impl<M: Map> Modern<M> {
         self.die_of(lane)
     }
 
-    /// Starts the next step of a lane. If no step is left, the lane becomes free. If a host operation completes now,
-    /// stores the operation in `done`.
+    /// Starts the next step of a lane. If no step remains, the lane becomes free. Stores a host operation that
+    /// completes now in `done`.
     #[inline(always)]
     fn proceed(&mut self, at: usize, now: Time, events: &mut EventQueue, done: &mut Option<Done>) {
         let die = self.die_of(at);
         let lane = &mut self.lanes[at];
         match lane.steps.first() {
-            // A transfer has ended, so the data are in the die's register.
+            // The transfer before this step has ended, so the data are in the die's register.
             Some(&Step::Pulse(time)) if at < 2 * self.chips.len() => {
                 lane.step = lane.steps.pop_front();
                 lane.ends = now + time;
@@ -299,7 +299,7 @@ impl<M: Map> Modern<M> {
         }
     }
 
-    /// Starts the transfer of a page over the channel of its die, or lets it wait for the channel.
+    /// Starts the transfer of a page over the channel of its die. If the channel is busy, the transfer waits.
     #[inline(always)]
     fn cross_channel(
         &mut self,
@@ -356,7 +356,7 @@ impl<M: Map> Modern<M> {
         }
     }
 
-    /// Returns the work in service on a die. A transfer that waits for the channel counts with its own time only.
+    /// Returns the work in service on a die. A transfer that waits for its channel counts only with its own duration.
     pub fn in_hand(&self, die: usize, now: Time) -> InHand {
         let (main, aside) = (&self.lanes[die], &self.lanes[self.aside(die)]);
         let mut in_hand = InHand {
@@ -387,8 +387,8 @@ impl<M: Map> Modern<M> {
         in_hand
     }
 
-    /// Whether the die is busy. Also lets work continue that needs no free die: an operation begun ahead, or reads
-    /// during a suspension.
+    /// Whether the die is busy. Also continues two kinds of work that need no free die: an operation that begins ahead,
+    /// and reads during a suspension.
     #[inline(always)]
     fn is_taken(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
         if self.params.cached_commands && self.continue_ahead(die, now, events) {
@@ -405,10 +405,10 @@ impl<M: Map> Modern<M> {
 
     // ---- suspending ----
 
-    /// Suspends the running program or erase because a host read has arrived. An operation is not suspended if it ends
-    /// soon, or if it has already been suspended for the maximum number of reads. With cached commands, a program is
-    /// not suspended once the next program has begun its transfer. In these cases the read waits. A suspension is tried
-    /// again only when another read arrives.
+    /// Suspends the running program or erase because a host read has arrived. Does not suspend it in three cases: it
+    /// ends soon; it has already been suspended for the maximum number of reads; or, with cached commands, the data of
+    /// the next program are being transferred. The read then waits, and a suspension is tried again only when another
+    /// read arrives.
     #[inline(never)]
     pub fn suspend_for_read(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         let data_come = self.data_come(die);
@@ -432,7 +432,8 @@ impl<M: Map> Modern<M> {
         self.read_aside(die, cost, now, events);
     }
 
-    /// Serves the next read of a suspended die after a `delay`. If there is none, resumes the suspended operation.
+    /// Serves the next read of a suspended die after `delay`. If no read waits, or if the maximum number of reads has
+    /// been served, resumes the suspended operation.
     #[inline(never)]
     fn read_aside(&mut self, die: usize, delay: Time, now: Time, events: &mut EventQueue) {
         let lane = &mut self.lanes[die];
@@ -454,7 +455,7 @@ impl<M: Map> Modern<M> {
     }
 }
 
-/// Puts the end of a lane's step into the event queue.
+/// Sets the event of a lane to the end of its running step.
 #[inline(always)]
 fn set(lane: &mut Lane, resource: usize, events: &mut EventQueue) {
     lane.pending = true;

@@ -10,8 +10,8 @@ impl<M: Map> Modern<M> {
         lane.since = now;
         lane.passed = 0;
         if lane.steps.first() == Some(&Step::Deliver) {
-            // The lane has no step, because the write failed. Its operation completes immediately, as an event of its
-            // own.
+            // The first step is a completion, because the write failed. It completes immediately, but as an event of
+            // its own.
             lane.steps.push_front(Step::Array(Time::ZERO));
         }
         let mut done = None;
@@ -19,7 +19,7 @@ impl<M: Map> Modern<M> {
         debug_assert!(done.is_none(), "no operation ends before it began");
     }
 
-    /// Starts array work of a free lane that serves no host operation.
+    /// Starts array work that serves no host operation, such as an erase, in a free lane.
     #[inline(always)]
     pub(super) fn start_pulse(
         &mut self,
@@ -36,7 +36,7 @@ impl<M: Map> Modern<M> {
         set(lane, self.first_resource + at, events);
     }
 
-    /// Starts a collection's move in a free die, by copy-back.
+    /// Starts a move of a collection in a free die, by copy-back.
     #[inline(always)]
     pub(super) fn start_move(
         &mut self,
@@ -51,7 +51,7 @@ impl<M: Map> Modern<M> {
         self.start_next_move(die, time, now, events);
     }
 
-    /// Starts the next move of a collection, after another move.
+    /// Starts a move of a collection directly after another one.
     #[inline(always)]
     pub(super) fn start_next_move(
         &mut self,
@@ -67,8 +67,8 @@ impl<M: Map> Modern<M> {
         events.set(self.first_resource + die, lane.ends);
     }
 
-    /// Starts a sequence of steps that moves pages: an array read, the transfer of `pages` pages, and a program. The
-    /// read and the program are optional.
+    /// Starts steps that move pages: an array read, the transfers of `pages` pages, and a program. There may be no read
+    /// or no program.
     pub(super) fn start_moves(
         &mut self,
         die: usize,
@@ -86,7 +86,7 @@ impl<M: Map> Modern<M> {
         self.start(die, now, events);
     }
 
-    /// Returns the time of a read of a flash page, including repetitions because of errors.
+    /// Returns the time to read a flash page, including repetitions because of errors.
     #[inline(always)]
     pub(super) fn sense(&mut self, ppn: Ppn) -> Time {
         let once = match &self.params.slc_cache {
@@ -101,7 +101,7 @@ impl<M: Map> Modern<M> {
         once * times
     }
 
-    /// Returns the time to program the row of page `page` in the open block of a stream.
+    /// Returns the time to program the row that contains page `page` of the open block of a stream.
     #[inline(always)]
     pub(super) fn program(&self, stream: Stream, page: u32) -> Time {
         match &self.params.slc_cache {
@@ -145,8 +145,8 @@ impl<M: Map> Modern<M> {
         self.start(at, now, events);
     }
 
-    /// Adds to a lane the waiting reads that can be executed together with the read of `first`, which is already in the
-    /// lane. `array` is the array time of that read. Returns the array time of all these reads together.
+    /// Adds those waiting reads to a lane that can share a command with its first read. `first` is the flash page of
+    /// this read, and `array` is its array time. Returns the array time of all reads of the lane together.
     fn join_reads(&mut self, at: usize, first: Ppn, array: Time, now: Time) -> Time {
         let die = self.die_of(at);
         let mut sensing = self.layout.sensing();
@@ -177,15 +177,14 @@ impl<M: Map> Modern<M> {
         sensing.total()
     }
 
-    /// Sets a timer that activates the die at `until`. At that instant, the die stops waiting for writes that would
-    /// fill a row.
+    /// Sets a timer that activates the die at `until`. The die then no longer waits for writes that would fill a row.
     pub(super) fn look_again(&mut self, die: usize, until: Time, events: &mut EventQueue) {
         if !std::mem::replace(&mut self.timed[die], true) {
             events.set(self.first_resource + self.lanes.len() + die, until);
         }
     }
 
-    /// Puts an operation into a lane. Its transfer and array times are set later.
+    /// Puts an operation into a lane. The caller sets its transfer and array times later.
     #[inline(always)]
     pub(super) fn begin_op(&mut self, at: usize, op: PageOp, now: Time) {
         let queue_gc = self.chips[self.die_of(at)].gc_time(now) - op.gc_before;

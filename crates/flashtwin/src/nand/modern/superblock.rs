@@ -1,22 +1,23 @@
-//! Collection of a superblock: one block of every die, collected together (D-98).
+//! Collection of a superblock, which consists of one block of every die (D-98).
 //!
-//! All dies take part in a *run*. Each die reads the live pages of its own block, row by row, and transfers them over
-//! its channel to the controller. From there the pages are distributed over the dies in turn, and programmed to the
-//! blocks that the host is writing. When all pages are programmed, each die erases its block, and the run ends. A page
-//! gets its new place when its read begins, since all changes to the map are made at dispatch. During a run, host reads
-//! are executed between two steps. Host writes wait. With `gc.preemptible`, host writes are executed if the die has
-//! room.
+//! All dies take part in a collection, called a *run*. Each die reads the live pages of its own block, row by row, and
+//! transfers them over its channel to the controller. From there the pages are distributed over the dies in turn, and
+//! are programmed to the blocks that the host is writing. When all pages are programmed, each die erases its block, and
+//! the run ends. A page gets its new place when its read begins, since all changes of the map are made at dispatch.
 //!
-//! A die with a longer queue than others falls behind with its writes. To limit the number of open superblocks, dies
-//! wait for each other. A host write may open the next block of a die only when all other dies have opened their block
-//! of the current superblock, which is the one that this die last opened a block of.
+//! During a run, host reads are executed between two steps. Host writes wait. With `gc.preemptible`, host writes are
+//! executed if the die has room.
+//!
+//! A die with a longer queue than others falls behind with its writes. To limit the number of open superblocks, the
+//! other dies wait for it. A host write may open the next block of a die only after all other dies have opened their
+//! block of the superblock that this die has filled.
 
 use super::lane::Step;
 use super::*;
 
 /// Index into `turns` for pages of the host.
 const HOST: usize = 0;
-/// Index into `turns` for pages that a collection moves.
+/// Index into `turns` for pages moved by collections.
 const MOVES: usize = 1;
 
 /// Current activity of a die in a run.
@@ -32,16 +33,17 @@ enum Doing {
 /// The state of one die.
 #[derive(Clone, Debug)]
 struct Part {
-    /// The die's block of the superblock under collection, until it is erased.
+    /// The die's block in the superblock under collection; `None` after its erase has begun.
     block: Option<u32>,
-    /// Page at which the search for the next live page starts.
+    /// Page of the block at which the search for the next live page starts.
     page: u32,
-    /// Whether all reads of live pages of the block have begun.
+    /// Whether the reads of all live pages of the block have begun.
     read: bool,
     doing: Doing,
-    /// Pages that are being read. For each page: the die to which it moves, and the page of that die's open block.
+    /// Pages that are being read. Each entry has the die to which the page moves, and its new page number in the open
+    /// block of that die.
     taken: Vec<(u32, u32)>,
-    /// Pages of the die's open block whose data are in the controller and wait to be programmed.
+    /// Pages of the die's open block to which moved pages must be programmed. Their data are in the controller.
     arrived: Vec<u32>,
 }
 
@@ -51,7 +53,7 @@ struct Run {
     set: u32,
     /// Number of dies that still have pages to read.
     reading: u32,
-    /// Number of pages whose read has begun and whose program has not ended.
+    /// Number of pages with a read that has begun and a program that has not ended.
     moving: u32,
     /// Number of blocks not erased.
     blocks: u32,
@@ -61,8 +63,8 @@ struct Run {
 #[derive(Clone, Debug)]
 pub(super) struct Superblocks {
     run: Option<Run>,
-    /// Position in the round robin over the dies, for host pages and for moved pages. The two positions are separate,
-    /// so that the moved pages of a run are distributed evenly even if the host writes during the run.
+    /// Positions of two round robins over the dies: for host pages and for moved pages. They are separate, so that the
+    /// moved pages of a run are distributed evenly even if the host writes during the run.
     turns: [u32; 2],
     parts: Vec<Part>,
     /// Dies that must check again for work.
@@ -87,7 +89,7 @@ impl Superblocks {
         }
     }
 
-    /// Returns the die for the next page. Each die in turn receives as many pages as one program takes.
+    /// Returns the die for the next page. Each die in turn receives the pages of one program.
     fn next_die(&mut self, whose: usize, unit: u32) -> u32 {
         let turn = &mut self.turns[whose];
         let die = *turn / unit;
@@ -105,7 +107,7 @@ impl Superblocks {
 }
 
 impl Modern {
-    /// Returns the die to which the next host page goes; `None` if the device does not write by superblocks.
+    /// Returns the die for the next host page; `None` if the device does not write by superblocks.
     pub fn next_die(&mut self) -> Option<u32> {
         let unit = self.layout.unit;
         self.map.sets.as_mut().map(|sets| sets.next_die(HOST, unit))
@@ -116,7 +118,7 @@ impl Modern {
         self.map.sets.as_ref().map_or(&[], |sets| &sets.turns)
     }
 
-    /// Sets the positions of the distribution; returns false if they are invalid.
+    /// Sets the round-robin positions. Returns false if they are invalid.
     pub fn set_turns(&mut self, turns: &[u32]) -> bool {
         let end = self.layout.unit * self.chips.len() as u32;
         if turns.len() != self.turns().len() || turns.iter().any(|&turn| turn >= end) {
@@ -136,15 +138,15 @@ impl Modern {
             .is_some_and(|sets| sets.run.is_some())
     }
 
-    /// Returns the number of pages that the die has not read or not programmed yet in the run. If the host overwrites
-    /// live pages of the die's block before they are read, fewer pages are moved.
+    /// Returns the number of pages that the die has still to read or to program in the run. This is an upper bound:
+    /// pages that the host overwrites before they are read are not moved.
     pub(super) fn moves_of_run(&self, die: usize) -> u32 {
         let Some(sets) = &self.map.sets else { return 0 };
         let part = &sets.parts[die];
         part.arrived.len() as u32 + part.block.map_or(0, |block| self.map.ftl.valid_of(block))
     }
 
-    /// Activates a die, and then the dies that its activation woke.
+    /// Activates a die, and then all dies that were woken as a result.
     pub(super) fn activate_by_sets(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         self.activate_one(die, now, events);
         while let Some(die) = self.map.sets.as_mut().and_then(|sets| sets.woken.pop()) {
@@ -195,21 +197,22 @@ impl Modern {
         }
     }
 
-    /// Whether the next host write of this die must open a block while another die has not opened its block of the
-    /// current superblock.
+    /// Whether another die keeps this die from its next host write. This is so if the write would have to open a block,
+    /// while the other die has not yet opened its block of the superblock that this die has filled.
     pub(super) fn is_blocked(&self, die: usize) -> bool {
         self.map.sets.is_some()
             && self.map.ftl.is_full(die as u32)
             && self.map.ftl.is_ahead(die as u32, false)
     }
 
-    /// Whether the die must wait until another die opens a block. The other die may have no free block. During a run
-    /// the die still waits, because the run frees a block. Without a run it does not, because the wait would not end.
+    /// Whether the die must wait until another die opens a block. The other die may have no free block to open. During
+    /// a run, this die waits even then, because the run frees a block. Without a run it does not, because the wait
+    /// would not end.
     pub(super) fn must_hold(&self, die: usize) -> bool {
         self.is_blocked(die) && (self.in_run() || !self.map.ftl.is_ahead(die as u32, true))
     }
 
-    /// Wakes all dies: a die may have waited because another one had not opened its block or had no free block to open.
+    /// Wakes all dies after a block was opened or can be opened, since any of them may have waited for this.
     pub(super) fn block_opened(&mut self) {
         if let Some(sets) = &mut self.map.sets {
             sets.wake_all();
@@ -218,9 +221,9 @@ impl Modern {
 
     // ---- runs ----
 
-    /// Begins to collect the superblock with the fewest live pages. Two conditions must hold: a die has at most `low`
-    /// free blocks or an order to collect, and the collection gains pages and has room for the moved pages. Returns
-    /// whether a run began.
+    /// Begins to collect the superblock with the fewest live pages under two conditions: a die has at most `low` free
+    /// blocks or an order to collect, and the collection frees pages and has room for the moved ones. Returns whether a
+    /// run began.
     fn begin_run(&mut self, low: u32, now: Time) -> bool {
         let wants = |&pool: &u32| {
             self.map
@@ -277,7 +280,7 @@ impl Modern {
         self.block_opened();
     }
 
-    /// Begins the die's next step in the run, if there is one.
+    /// Begins the die's next step of the run, if it has one.
     fn start_part(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         let mut program = self.row_arrived(die);
         if program.is_none() {
@@ -307,8 +310,9 @@ impl Modern {
         }
     }
 
-    /// Takes the pages of the next row that have arrived at the die. Takes them only if the row is complete, or if the
-    /// die has no further page to read. Returns one of the pages and the number of pages taken.
+    /// Takes those pages of the die's next row to program that are in the controller. Takes them only if the row is
+    /// complete, or if the die has no further page to read. Returns the first page of the row to program, and the
+    /// number of pages.
     fn row_arrived(&mut self, die: usize) -> Option<(u32, u32)> {
         let unit = self.layout.unit;
         let part = &mut self.map.sets.as_mut()?.parts[die];
@@ -323,7 +327,7 @@ impl Modern {
         Some((page, pages))
     }
 
-    /// Logs a step of the run, and starts it as [`Modern::start_moves`] does.
+    /// Logs a step of the run, and starts it by [`Modern::start_moves`].
     fn start_step_of_set(
         &mut self,
         die: usize,
@@ -334,7 +338,7 @@ impl Modern {
         events: &mut EventQueue,
     ) {
         if self.log.is_some() {
-            // A program writes to the open block of the die, not to the block under collection.
+            // A step that programs writes to the open block of the die. It does not access the block under collection.
             let block = (self.map.sets.as_ref())
                 .filter(|_| read.is_some())
                 .and_then(|sets| sets.parts[die].block);
@@ -343,8 +347,8 @@ impl Modern {
         self.start_moves(die, read, pages, program, now, events);
     }
 
-    /// Assigns new places in the map to the next live pages of the die's block, at most as many pages as one program
-    /// takes. Returns the number of pages, and the time to read them.
+    /// Assigns new places in the map to the next live pages of the die's block, at most as many as one program takes.
+    /// Returns the number of these pages, and the time to read them.
     fn take_row(&mut self, die: usize) -> (u32, Time) {
         let mut sensing = self.layout.sensing();
         let mut pages = 0;
@@ -365,8 +369,8 @@ impl Modern {
         (pages, sensing.total())
     }
 
-    /// Assigns a new place in the map to the next live page of the die's block. Returns the old place of the page, the
-    /// die to which the page moves, and the page's number within that die's open block.
+    /// Assigns a new place in the map to the next live page of the die's block. Returns the old place, the die to which
+    /// the page moves, and its page number in the open block of that die.
     fn take_page(&mut self, die: usize) -> Option<(Ppn, u32, u32)> {
         let unit = self.layout.unit;
         let sets = self.map.sets.as_mut()?;
@@ -399,7 +403,7 @@ impl Modern {
         Some((from, to, page))
     }
 
-    /// Returns the die's block if all pages of the superblock have been moved.
+    /// Returns the die's block if it can be erased, because all pages of the superblock have been moved.
     fn block_to_erase(&self, die: usize) -> Option<u32> {
         let sets = self.map.sets.as_ref()?;
         let run = sets.run?;
@@ -487,7 +491,7 @@ impl Modern {
         }
     }
 
-    /// Collects as required for a write that takes no simulated time.
+    /// Executes the collections that a write requires, in no simulated time.
     pub(super) fn collect_sets_untimed(&mut self) {
         while self.begin_run(self.map.ftl.low(), Time::ZERO) {
             self.collect_set_untimed();

@@ -1,9 +1,10 @@
-//! Programs of writes. A page gets its place when the die takes the write from its queue.
+//! Programs of writes on a device with a page map by blocks. A page gets its place when the die takes the write from
+//! its queue.
 
 use super::*;
 
 impl Modern {
-    /// Starts a program of a write, together with the following writes of the queue that fit into its row.
+    /// Starts the program of a write, together with the next writes of the queue that fit into its row.
     #[inline(never)]
     pub(super) fn start_writes(
         &mut self,
@@ -73,7 +74,8 @@ impl Modern {
         self.start(at, now, events);
     }
 
-    /// Starts a program of a write for which there is room. Used if a program takes one page and no log is kept.
+    /// Starts the program of a single write, for which there is room. Used if a program takes one page and no log is
+    /// kept.
     #[inline(always)]
     fn start_write(
         &mut self,
@@ -113,8 +115,8 @@ impl Modern {
         self.cross_channel(at, die, transfer, now, events);
     }
 
-    /// Whether the first write of the queue waits for further writes that would fill its row. The write waits only if
-    /// all operations in the queue are write-backs, because for any other operation the host is waiting.
+    /// Whether the first write of the queue waits for further writes that would fill its row. It waits only if all
+    /// operations in the queue are write-backs. If not, the host waits for one of the operations.
     #[inline(always)]
     pub(super) fn waits_for_writes(
         &mut self,

@@ -1,11 +1,12 @@
-//! Log entries of batches and collections. Both are logged at dispatch, because their ends are known by then.
+//! Log entries of batches and collections. Start and end are both logged at dispatch, because the end is already
+//! known.
 
 use super::super::Place;
 use super::*;
 
 impl Msr {
-    /// Returns the place in the log at which operations on a plane appear: the chip, or the plane's unit if the chip
-    /// has several parallel units.
+    /// Returns the place in the log for operations on a plane. If the chip has several parallel units, the place is
+    /// the unit of the plane, otherwise the chip.
     fn place(&self, chip: usize, plane: u32) -> Place {
         match self.params.parallel_units {
             1 => Place::Chip(chip as u32),
@@ -13,9 +14,8 @@ impl Msr {
         }
     }
 
-    /// Logs the page operation that a chip started last. The operation was dispatched at `now` and occupies the chip
-    /// from `since` to `done_at`. For a write, `plane` is the plane written to. A write that found no free page is not
-    /// logged.
+    /// Logs the page operation that a chip started last. It was dispatched at `now`, and occupies the chip from
+    /// `since` to `done_at`. `plane` is the plane to which a write goes. Does not log a write that found no free page.
     #[cold]
     pub(super) fn log_started(
         &mut self,
@@ -56,8 +56,8 @@ impl Msr {
         log.push(FlashEvent::End { at: done_at, place });
     }
 
-    /// Logs a part of a collection if a log is kept. In this part, `pages` pages of a block are moved, or the block is
-    /// erased.
+    /// Logs a part of a collection, if a log is kept. `part` is the cause and the number of moved pages, or 0 for the
+    /// erase of the block.
     #[inline]
     pub(super) fn log_part(&mut self, block: u32, part: (Cause, u32), at: Time, took: Time) {
         if self.log.is_some() && !self.ideal && took > Time::ZERO {
@@ -87,7 +87,7 @@ impl Msr {
         });
     }
 
-    /// Logs a cleaning action, which occupies the whole chip.
+    /// Logs a GC action, which occupies the whole chip.
     #[cold]
     pub(super) fn log_clean(&mut self, chip: usize, at: Time, duration: Time) {
         let Some(log) = &mut self.log else { return };

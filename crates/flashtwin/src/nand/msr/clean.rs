@@ -1,10 +1,11 @@
-//! Cleaning: decides when to collect, chooses the blocks, and computes the duration.
+//! Cleaning, as the reference calls garbage collection: decides when to collect, chooses the blocks, and computes the
+//! duration.
 
 use super::*;
 
 impl Msr {
-    /// Collects the blocks that the watermarks or the array's controller require to be collected now. Returns the
-    /// duration, and whether a new collection begins. Returns `None` if nothing is collected.
+    /// Collects the blocks that a watermark or an order requires to be collected now. Returns the duration, and whether
+    /// this is the beginning of a collection. `None` if nothing is collected.
     pub(super) fn clean(&mut self, chip: usize, now: Time) -> Option<(Time, bool)> {
         let ordered = self.orders.any(chip);
         if !ordered && !self.ftl.is_needy(chip as u32) {
@@ -22,8 +23,8 @@ impl Msr {
         time.map(|time| (time, true))
     }
 
-    /// Executes the next step of a collection that proceeds page by page: a move, or the erase. The chip may stop the
-    /// collection between two steps. The pages that have not been moved then stay in the block.
+    /// Executes the next step of a collection that proceeds page by page: a move, or the erase. The collection may be
+    /// abandoned between two steps. Pages that have not been moved then stay in the block.
     fn clean_step(&mut self, chip: usize, now: Time) -> Option<(Time, bool)> {
         let mut first = false;
         if self.service[chip].in_steps.is_none() {
@@ -64,7 +65,8 @@ impl Msr {
         Some((cost, first))
     }
 
-    /// Returns the victim of the first pool that must collect and has a block worth collecting.
+    /// Returns the block to collect page by page: the victim of the first pool of the chip that must collect and has a
+    /// block worth collecting.
     fn block_for_steps(&mut self, chip: usize, now: Time) -> Option<u32> {
         let pools = self.ftl.shape.pools_per_chip;
         for pool in chip as u32 * pools..(chip as u32 + 1) * pools {
@@ -86,8 +88,8 @@ impl Msr {
         None
     }
 
-    /// Cleans a chip with copy-back. In each parallel unit, at most one plane that requires collection collects one
-    /// block. The units clean at the same time, so the chip is busy for as long as the longest of these collections.
+    /// Cleans a chip with copy-back. In each parallel unit, the first plane that must collect and can do so collects
+    /// one block. The units clean at the same time, so the chip is busy for the duration of the longest collection.
     fn clean_planes(&mut self, chip: usize, now: Time) -> Option<Time> {
         let units = self.params.parallel_units;
         let per_unit = self.planes / units;
@@ -126,8 +128,8 @@ impl Msr {
         longest
     }
 
-    /// Returns the block of a plane to collect, and its number of live pages. Wear levelling may decide to migrate cold
-    /// data to the collected block. In this case, also returns the block that has the cold data.
+    /// Returns the position of the block to collect in a plane, and its number of live pages. If wear levelling
+    /// migrates cold data to this block, also returns the position of the block with the cold data.
     #[inline]
     fn victim_of_plane(&self, pool: u32) -> Option<(u32, u32, Option<u32>)> {
         if self.ftl.shape.wear_aware.is_some() {
@@ -137,7 +139,7 @@ impl Msr {
         victim.map(|(bit, valid)| (bit, valid, None))
     }
 
-    /// Moves the data of the block `cold` to `worn`, which has just been collected, and erases `cold`. Returns the
+    /// Migrates the data of block `cold` to block `worn`, which was just collected, and erases `cold`. Returns the
     /// duration.
     fn migrate(&mut self, cold: u32, worn: u32, now: Time) -> Time {
         let pages = self.ftl.migrate(cold, worn);
@@ -151,8 +153,8 @@ impl Msr {
         moving + self.times.erase
     }
 
-    /// Cleans a chip without copy-back. One action collects blocks of the whole chip, in ascending order of their live
-    /// pages, until the number of free blocks is above the upper watermark.
+    /// Cleans a chip without copy-back. Collects blocks of the whole chip, those with the fewest live pages first,
+    /// until the number of free blocks exceeds the high watermark.
     fn clean_chip(&mut self, chip: usize, now: Time) -> Option<Time> {
         let pool = chip as u32;
         let first = pool * self.ftl.shape.blocks_per_pool;
@@ -190,8 +192,8 @@ impl Msr {
         cost
     }
 
-    /// Moves the live pages of `block` to the open block of `pool`, and erases `block`. The collection begins at `now`.
-    /// Returns its duration.
+    /// Moves the live pages of `block` to the open block of `pool`, and erases `block`. `now` is the start of the
+    /// collection. Returns its duration.
     pub(super) fn collect(&mut self, block: u32, pool: u32, now: Time) -> Time {
         let from = self.ftl.plane_of(block);
         let (mut moves, mut summaries, mut crossings) = (0, 0, 0);

@@ -1,11 +1,13 @@
-//! The element model of the MSR SSD extension of DiskSim 4.0. It reproduces the event logs of that reference exactly.
+//! The back end `Msr`: the element model of the MSR SSD extension of DiskSim 4.0. It reproduces the event logs of this
+//! simulator, the reference, exactly.
 //!
-//! A chip ("element") serves one batch of pages at a time. A batch is one page. With copy-back and several parallel
-//! units, a batch has up to 100 reads and up to 100 writes. All times and all changes of the map are fixed at dispatch.
-//! Cleaning occupies the whole chip. Chips do not share a bus, since each has its own pins.
+//! A chip ("element") serves one batch of pages at a time. Usually a batch is one page. With copy-back and several
+//! parallel units in a chip, a batch has up to 100 reads and up to 100 writes. All times and all changes of the map are
+//! fixed at dispatch. Cleaning (garbage collection) occupies the whole chip. Chips share no bus, since each has its own
+//! pins.
 //!
-//! Some comments give the number of a quirk of the reference, such as Q5, that the code reproduces. docs/devices.md
-//! lists which quirks are reproduced and which are corrected.
+//! Some comments give the number of a quirk of the reference, such as Q5. docs/devices.md lists the quirks, and whether
+//! each is reproduced or corrected here.
 
 mod batch_log;
 mod clean;
@@ -21,10 +23,10 @@ use crate::spec::{DeviceSpec, MsrNand, PlaneMapping};
 use crate::units::Stream;
 use crate::units::{ChipId, Lpn, Ppn, Time};
 
-/// Largest number of reads, or of writes, in a batch.
+/// Largest number of reads, and largest number of writes, in a batch.
 const BATCH_MAX: usize = 100;
 
-/// Largest number of pages whose logical numbers are prefetched before a collection.
+/// Largest number of pages with logical page numbers that are prefetched before a collection.
 const FORESEEN_MAX: u32 = 256;
 
 /// An operation in service.
@@ -34,7 +36,7 @@ struct Running {
     done: Done,
 }
 
-/// A write of the batch being assembled, with the plane chosen for it.
+/// An operation of the batch being assembled, with the plane on which it is executed.
 #[derive(Clone, Copy, Debug)]
 struct Planned {
     op: PageOp,
@@ -51,7 +53,7 @@ pub(crate) struct Msr {
     pub chips_in_gc: ChipSet,
     pub orders: Orders,
     victims: Victims,
-    /// Number that the first chip has among the resources of the event queue.
+    /// Number of the first chip among the resources of the event queue.
     pub first_resource: usize,
     /// Whether collections take no time.
     ideal: bool,
@@ -60,31 +62,31 @@ pub(crate) struct Msr {
     params: MsrNand,
     /// Transfer time of a summary page: one sector.
     summary_transfer: Option<Time>,
-    /// Upper watermark. Without copy-back, cleaning ends when more than this number of blocks is free.
+    /// High watermark. On a chip without copy-back, cleaning ends when more than this number of blocks is free.
     high: u32,
     planes: u32,
-    // Scratch memory, kept so that the hot path allocates nothing.
+    // Scratch memory, kept so that serving a batch allocates nothing.
     writes: Vec<Planned>,
     reads: Vec<Planned>,
 }
 
-/// Operations in service on a chip, and its cursors.
+/// Operations in service on a chip, and its round-robin cursors.
 #[derive(Clone, Debug)]
 struct Service {
     /// Whether operations are in service.
     serves: bool,
     /// The operation of the batch that ends next.
     next: Running,
-    /// The other operations of the batch, sorted so that the last entry ends first.
+    /// The other operations of the batch, sorted by their end in descending order.
     rest: Vec<Running>,
     batch_since: Time,
     /// End of the running GC action.
     clean_until: Time,
-    /// Plane at which the search for a plane to write to starts.
+    /// Cursor of writes: the plane at which the search for a plane to write to starts.
     next_plane: u32,
-    /// For each parallel unit, the plane at which the search for a plane to clean starts.
+    /// Cursors of cleaning: for each parallel unit, the plane at which the search for a plane to clean starts.
     clean_cursor: [u32; 4],
-    /// The block that is being collected page by page.
+    /// The block under collection, if the collection proceeds page by page.
     in_steps: Option<u32>,
 }
 
@@ -104,15 +106,15 @@ impl Service {
         in_steps: None,
     };
 
-    /// Returns the operations of the batch in service. The last operation to end comes first.
+    /// Returns the operations of the batch in service. The first one returned is the last to end.
     fn in_service(&self) -> impl Iterator<Item = &Running> {
         let next = self.serves.then_some(&self.next);
         self.rest.iter().chain(next)
     }
 }
 
-/// Returns the low and the high watermark, as numbers of free blocks. A pool at or below the low watermark collects. On
-/// a chip without copy-back, a collection continues until the number is above the high watermark.
+/// Returns the low and the high watermark, as numbers of free blocks. A pool collects when it has no more free blocks
+/// than the low watermark. On a chip without copy-back, the collection continues until the high watermark is exceeded.
 fn watermarks(spec: &DeviceSpec, params: &MsrNand) -> (u32, u32) {
     let g = &spec.geometry;
     let chip_blocks = g.planes_per_chip * g.blocks_per_plane;
@@ -166,7 +168,7 @@ impl Msr {
 
     // ---- service ----
 
-    /// Processes the end of a chip's operation or cleaning; returns the chip.
+    /// Processes the end of an operation or of the cleaning of a chip. Returns the chip.
     #[inline(always)]
     pub fn on_event(
         &mut self,
@@ -201,7 +203,7 @@ impl Msr {
         !self.chips[chip].in_gc && !self.service[chip].serves
     }
 
-    /// Accepts an operation. An idle chip that is not due to clean starts it immediately.
+    /// Accepts an operation. If the chip is idle and need not clean, starts the operation immediately.
     #[inline(always)]
     pub fn take_in(&mut self, chip: usize, op: &mut PageOp, now: Time, events: &mut EventQueue) {
         let may_start = self.params.parallel_units == 1 && !self.may_clean(chip);
@@ -225,24 +227,24 @@ impl Msr {
         }
     }
 
-    /// Whether an operation waits for the chip, or the chip may clean although none waits.
+    /// Whether an operation waits for the chip, or the chip may clean even without one.
     #[inline(always)]
     fn has_work(&self, chip: usize) -> bool {
         let waits = !self.chips[chip].queue.is_empty();
         waits || self.params.cleaning_in_background || self.orders.any(chip)
     }
 
-    /// Whether a pool of the chip is at its watermark, or has an order to collect.
+    /// Whether a pool of the chip is at its low watermark or has an order to collect.
     #[inline(always)]
     fn may_clean(&self, chip: usize) -> bool {
         self.orders.any(chip) || self.ftl.is_needy(chip as u32)
     }
 
-    /// Lets an idle chip clean, or start a waiting operation.
+    /// Lets an idle chip clean if it must. Otherwise starts a waiting operation.
     #[inline(never)]
     fn start_next(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
-        // If any operation waits, even a read, the reference checks the watermark and cleans before the operation (Q8).
-        // Background cleaning adds checks at instants at which no operation waits (Q11).
+        // The reference checks the watermark before it starts any operation, even a read, and cleans first if necessary
+        // (Q8). With background cleaning, it also checks when no operation waits (Q11).
         if self.may_clean(chip) && self.clean_now(chip, now, events) {
             return;
         }
@@ -251,7 +253,7 @@ impl Msr {
         }
     }
 
-    /// Cleans if that gains pages. Returns true if the cleaning takes time.
+    /// Cleans a chip if this frees pages. Returns true if the cleaning takes time.
     #[inline(never)]
     fn clean_now(&mut self, chip: usize, now: Time, events: &mut EventQueue) -> bool {
         if self.ideal {
@@ -297,8 +299,8 @@ impl Msr {
         u32::from(s.serves && is_write(&s.next)) + rest as u32
     }
 
-    /// Returns the work in service on a chip. A running collection counts as having no more pages to move, because all
-    /// its changes of the map are made when it starts.
+    /// Returns the work in service on a chip. A running collection counts with no further pages to move, because all
+    /// its changes of the map were made when it started.
     pub fn in_hand(&self, chip: usize, now: Time) -> InHand {
         let s = &self.service[chip];
         if self.chips[chip].in_gc {
@@ -321,8 +323,8 @@ impl Msr {
 
     // ---- state ----
 
-    /// Appends two kinds of cursors of each chip: the plane at which the search for a plane to write to starts, and,
-    /// for each parallel unit, the plane at which the search for a plane to clean starts.
+    /// Appends the cursors of each chip to `out`. The first is the plane at which the search for a plane to write to
+    /// starts. The others are, for each parallel unit, the plane at which the search for a plane to clean starts.
     pub fn cursors(&self, out: &mut Vec<u32>) {
         for s in self.service.iter() {
             out.push(s.next_plane);
@@ -330,7 +332,7 @@ impl Msr {
         }
     }
 
-    /// Sets the positions that [`Msr::cursors`] returned; returns false if they do not fit this device.
+    /// Sets the cursors that [`Msr::cursors`] returned. Returns false if they do not fit this device.
     pub fn set_cursors(&mut self, cursors: &[u32]) -> bool {
         if cursors.len() != self.service.len() * 5 || cursors.iter().any(|&c| c >= self.planes) {
             return false;
@@ -344,7 +346,7 @@ impl Msr {
 
     // ---- the reference's block numbers ----
 
-    /// Returns the number of a block within its chip, as the reference numbers blocks.
+    /// Converts a block number of the page map to the number that the reference gives the block within its chip.
     fn block_number(&self, chip: usize, block: u32) -> u32 {
         let shape = &self.ftl.shape;
         let in_chip = block - chip as u32 * shape.planes_per_chip * shape.blocks_per_plane;
@@ -358,8 +360,8 @@ impl Msr {
         }
     }
 
-    /// Returns the `n`-th block of a chip, counted from 0, in the order in which the reference fills the blocks before
-    /// a run. The returned number is that of the page map.
+    /// Returns the `n`-th block, counted from 0, that the reference fills in a chip before a run. The result is a block
+    /// number of the page map.
     pub fn fill_order(&self, chip: u32, n: u32) -> u32 {
         let shape = &self.ftl.shape;
         let (plane, bit) = match self.params.plane_mapping {

@@ -1,4 +1,4 @@
-//! Execution of page operations, as single operations or as batches over several parallel units.
+//! Execution of page operations: singly, or in batches over several parallel units of a chip.
 
 use super::*;
 use crate::spec::AllocationPool;
@@ -36,7 +36,7 @@ impl Msr {
         }
     }
 
-    /// Takes the next batch off the queue and starts it.
+    /// Takes the next operation or batch from the queue of a chip, and starts it.
     #[inline(always)]
     pub(super) fn serve(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
         if self.params.parallel_units > 1 {
@@ -47,7 +47,7 @@ impl Msr {
         }
     }
 
-    /// Starts the operation in `service.next` as a single one, not as part of a batch.
+    /// Starts the single operation in `service.next`.
     #[inline(always)]
     pub(super) fn serve_one(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
         let (done_at, plane) = self.serving(chip).serve(now);
@@ -57,9 +57,9 @@ impl Msr {
         events.set(self.first_resource + chip, done_at);
     }
 
-    /// Executes a batch over several parallel units, in rounds. In a round, each unit that still has pages executes
-    /// one. Within a round, the array times of the units overlap, but their transfers follow one another. All reads are
-    /// executed before all writes.
+    /// Executes a batch over several parallel units, in rounds, first all reads and then all writes. In a round, each
+    /// unit that still has pages executes one of them. Within a round, the array times of the units overlap, but the
+    /// transfers follow one another.
     #[inline(never)]
     fn serve_batch(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
         self.service[chip].batch_since = now;
@@ -104,7 +104,7 @@ impl Msr {
         });
         self.reads = reads;
         self.writes = writes;
-        // The last entry ends first. The sort is stable, so operations that end at the same instant complete in the
+        // The last entry must be the first to end. The sort is stable, so operations with equal ends complete in the
         // order of their dispatch.
         let s = &mut self.service[chip];
         s.rest.sort_by_key(|r| r.done_at);
@@ -115,8 +115,8 @@ impl Msr {
         }
     }
 
-    /// Executes the operations `planned` in rounds over the units, and removes them. Sets `base` to the end of the
-    /// last round.
+    /// Executes the operations `planned` in rounds over the units, and removes them from the list. `base` is the start
+    /// of the first round, and is set to the end of the last one.
     fn in_rounds(
         &mut self,
         planned: &mut Vec<Planned>,
@@ -142,7 +142,7 @@ impl Msr {
 }
 
 impl Serving<'_> {
-    /// Takes the first queued operation of the chip as the one to start; returns false if there is none.
+    /// Moves the first queued operation of the chip to `service.next`. Returns false if no operation is queued.
     #[inline(always)]
     pub fn take_next(&mut self) -> bool {
         let Some(op) = self.chip.queue.front() else {
@@ -182,7 +182,7 @@ impl Serving<'_> {
         (self.write(plane, now, loaded_at), plane)
     }
 
-    /// Adds the operation that was started last to the batch being assembled.
+    /// Adds the operation started last to the batch that is being assembled.
     fn join_batch(&mut self) {
         self.service.rest.push(self.service.next);
     }
@@ -195,7 +195,8 @@ impl Serving<'_> {
         self.start(now, done_at, (transfer, array), true);
     }
 
-    /// Starts a write to a plane. The data are in the chip's register at `loaded_at`. Returns the end of the write.
+    /// Starts a write to a plane. `loaded_at` is the instant at which its data are in the chip's register. Returns the
+    /// end of the write.
     #[inline(always)]
     pub fn write(&mut self, plane: u32, now: Time, loaded_at: Time) -> Time {
         let PageOp {
@@ -248,7 +249,7 @@ impl Serving<'_> {
         }
     }
 
-    /// Returns the plane, within its chip, of a page's flash copy; 0 if it has none.
+    /// Returns the plane, numbered within its chip, that has the copy of a page. 0 if the page has no copy.
     pub fn plane_of_copy(&self, lpn: Lpn) -> u32 {
         match self.ftl.lookup(lpn) {
             Some(ppn) => self.ftl.plane_of(self.ftl.block_of(ppn)) % *self.planes,
@@ -256,7 +257,7 @@ impl Serving<'_> {
         }
     }
 
-    /// Returns the plane for a single write. Returns 0 if a pool is a whole chip.
+    /// Returns the plane for a single write; always 0 if a pool is a whole chip.
     #[inline(always)]
     pub fn plane_for_one(&mut self, lpn: Lpn, stream: Stream) -> u32 {
         match self.pools_are_planes() {
@@ -265,10 +266,12 @@ impl Serving<'_> {
         }
     }
 
-    /// Chooses the plane for a write. If writes must stay in their plane, this is the plane of the old copy. If not, it
-    /// is the plane with the most room for the stream, among the planes whose open block is younger than the old copy
-    /// or contains it. Of planes with equal room, the first one from the chip's cursor on is chosen. `assigned` has the
-    /// writes of this batch that already have a plane.
+    /// Chooses the plane for a write. `assigned` has the writes of this batch that already have a plane.
+    ///
+    /// If pages must stay in their plane, a page with a copy goes to the plane of this copy. Otherwise the write goes
+    /// to the plane with the most room for its stream, among the eligible ones. A plane is eligible if its open block
+    /// is younger than the old copy or contains it. Of planes with equal room, the first one from the chip's cursor on
+    /// is chosen.
     #[inline(always)]
     fn pick_plane(&mut self, lpn: Lpn, stream: Stream, assigned: &[Planned]) -> u32 {
         let old = self.ftl.lookup(lpn);
@@ -305,8 +308,8 @@ impl Serving<'_> {
     }
 }
 
-/// Returns the plane of a chip with the most room, among those whose open block is younger than the old copy or
-/// contains it.
+/// Returns the eligible plane of a chip with the most room. A plane is eligible if its open block is younger than the
+/// block with the old copy, or is this block.
 #[inline(never)]
 fn roomiest_eligible(
     ftl: &PageMap,

@@ -1,5 +1,5 @@
-//! Tests of the values that chips report. Queue lengths and loads are compared with counts of the operations, predicted
-//! times with the times that the operations then take.
+//! Tests of the values that chips report. Queue lengths and loads are compared with counts of the operations. Predicted
+//! times are compared with the times that the operations then take.
 
 mod modern;
 
@@ -21,12 +21,12 @@ struct Bench {
     rng: Rng,
     /// Finished operations, with their times.
     done: Vec<(Time, Done)>,
-    /// Whether all operations take the general path, never a fast one.
+    /// Whether all operations use the general path, and never a fast path.
     general: bool,
 }
 
 impl Bench {
-    /// Creates flash that has been worn in by random writing.
+    /// Creates flash that was written at random for a long time.
     fn new(overrides: &[(&str, &str)], seed: u64) -> Bench {
         let mut bench = Bench::written_once(overrides, seed);
         for _ in 0..3 * bench.nand.ftl().shape.exported_pages {
@@ -69,14 +69,14 @@ impl Bench {
         }
     }
 
-    /// Draws a random page, and returns it with its chip.
+    /// Draws a random page. Returns its chip and the page.
     fn draw_page(&mut self) -> (usize, Lpn) {
         let exported = u64::from(self.nand.ftl().shape.exported_pages);
         let lpn = self.rng.below(exported) as u32;
         ((lpn % self.chips) as usize, Lpn(lpn))
     }
 
-    /// Queues a read or write of a random page.
+    /// Queues a random operation on a random page: a write with probability `writes_in_ten` / 10, otherwise a read.
     fn enqueue(&mut self, writes_in_ten: u64) {
         let (_, lpn) = self.draw_page();
         let causes = if self.rng.below(10) < writes_in_ten {
@@ -111,7 +111,7 @@ impl Bench {
         }
     }
 
-    /// Executes the next event; returns false if all chips are idle.
+    /// Executes the next event. Returns false if no event is pending, because all chips are idle.
     fn step(&mut self) -> bool {
         self.now = match self.events.next_time() {
             Time::NEVER => return false,
@@ -139,7 +139,8 @@ impl Bench {
         chip.is_some()
     }
 
-    /// Computes Eqs 1 to 4 from the operations in the queues, not from the counters of the chip.
+    /// Computes the chip queue complete time (Eqs 1 to 4 of ECR) by counting the operations in the queues, not from the
+    /// counters of the chip.
     fn queue_complete_time(&self, chip: usize) -> Time {
         let (nand, ftl) = (&self.nand, self.nand.ftl());
         let shape = ftl.shape;
@@ -151,7 +152,7 @@ impl Bench {
             |pool: u32| u64::from(ftl.pool(pool).free) * data + u64::from(ftl.open_pages(pool));
         let free: u64 = pools.clone().map(free_pages).sum();
         let low = u64::from(ftl.low() * shape.pools_per_chip) * data;
-        // A write in service has already taken its page (D-162).
+        // A write in service has already taken its page, so it needs no free page (D-162).
         let unplaced = writes - u64::from(nand.in_hand(chip, self.now).writes);
         let collects = nand.chips()[chip].in_gc || free.saturating_sub(unplaced) <= low;
         let tallies = pools.clone().flat_map(|pool| ftl.tallies(pool).iter());
@@ -263,7 +264,8 @@ fn drain_time_and_load_are_those_of_a_scan() {
     }
 }
 
-/// Writes of two streams always find room, even if the reserve is hardly larger than the watermark and two open blocks.
+/// Writes of two streams must always find room, even if the reserve is hardly larger than the watermark plus two open
+/// blocks.
 #[test]
 fn two_streams_find_room_on_a_tight_device() {
     for (i, overrides) in BACK_ENDS.iter().enumerate() {
@@ -272,8 +274,8 @@ fn two_streams_find_room_on_a_tight_device() {
         overrides.push(("geometry.planes_per_chip", "4"));
         overrides.push(("buffer.policy", "cda-gc-dispatcher"));
         overrides.push(("geometry.reserve_percent", "10"));
-        // If planes are pools, a pool collects at 1 free block, and 4 of its blocks are reserved. If chips are pools, a
-        // pool collects at 11 free blocks, and 16 of its blocks are reserved.
+        // If planes are pools, a pool has 4 reserved blocks, and collects at 1 free block. If chips are pools, a pool
+        // has 16 reserved blocks, and collects at 11 free blocks.
         let modern = overrides.contains(&("nand.backend", "modern"));
         let pools_are_chips = modern || overrides.contains(&("nand.copy_back", "false"));
         overrides.push((
@@ -298,8 +300,8 @@ fn two_streams_find_room_on_a_tight_device() {
     }
 }
 
-/// If streams are separate, a write goes to the plane with room for the most pages of its stream. The block with the
-/// old copy has no influence. The test executes writes both singly and in batches.
+/// With two streams, a write goes to the plane with the most room for its stream. The location of the old copy has no
+/// influence. The test executes writes both singly and in batches.
 #[test]
 fn two_streams_go_to_the_planes_with_most_room() {
     for units in ["1", "4"] {
@@ -319,7 +321,7 @@ fn two_streams_go_to_the_planes_with_most_room() {
                 pools.map(|pool| ftl.room_for(pool, stream)).collect()
             };
             let before = rooms(&bench);
-            // The first operation starts immediately. The operations behind it form a batch over the parallel units.
+            // The first operation starts immediately. The others wait, and then form a batch over the parallel units.
             for _ in 0..9 {
                 let lpn = Lpn(bench.rng.below(40) as u32 * bench.chips);
                 bench.enqueue_page(lpn, Cause::Destage, stream);
@@ -339,7 +341,7 @@ fn two_streams_go_to_the_planes_with_most_room() {
     }
 }
 
-/// Two dies share a channel, so one of two transfers has to wait. The remaining time of each transfer counts from the
+/// Two dies share a channel, so one of two transfers must wait. The remaining time of each transfer is counted from the
 /// instant at which it begins.
 #[test]
 fn the_rest_of_a_transfer_that_waited_is_known() {
@@ -373,8 +375,8 @@ fn the_rest_of_a_transfer_that_waited_is_known() {
     assert_eq!(rests(&bench, part), [Time::ZERO, transfer - part]);
 }
 
-/// A chip with one plane and its own bus takes exactly the time that `drain_time` predicts with `exact`, unless it
-/// starts a collection in that time.
+/// A chip with one plane and its own bus must take exactly the time that `drain_time` predicts with `exact`. Cases in
+/// which the chip starts a collection in this time are skipped.
 #[test]
 fn the_exact_drain_time_is_the_time_it_takes() {
     let one = [
@@ -427,8 +429,8 @@ fn the_exact_drain_time_is_the_time_it_takes() {
                     met_in_gc += 1;
                     assert_eq!(predicted, took);
                 } else if predicted < erase + took {
-                    // A prediction may include a collection that the chip then does not execute. It exceeds the time
-                    // taken by at least the time of an erase, and is not compared.
+                    // A prediction may include a collection that the chip does not execute. Such a prediction exceeds
+                    // the time taken by at least the time of an erase. It is not compared.
                     met += 1;
                     assert_eq!(predicted, took);
                     for (at, predicted) in later_predictions {

@@ -1,4 +1,4 @@
-//! Classes by age: moved pages that were written long ago are kept apart from young ones.
+//! Classes by age: moved pages that were written long ago are kept apart from pages written recently.
 
 use super::{Class, Device, Entry, HostPage, MovedPage, Needs, Scheme, Shipped, Survivors};
 use crate::component::{parameters, Component, Kind, Provenance, Settings};
@@ -8,15 +8,15 @@ parameters! {
     struct Parameters {
         /// Number of classes, including the class of the host's pages.
         classes: u32 = Kind::Count(2, 128), "5", "ours";
-        /// Age that ends the first class of survivors: pages written by the host, in percent of the number of logical
-        /// pages.
+        /// Age below which survivors are in the first of their classes: pages written by the host, in percent of the
+        /// number of logical pages.
         base_percent: f64 = Kind::Percent, "10", "ours";
-        /// Factor between the ages that end two successive classes.
+        /// Factor between the age limits of two successive classes.
         factor: u32 = Kind::Count(2, 64), "4", "ours";
     }
 }
 
-/// The scheme `age`: classes of moved pages by the logarithm of their age.
+/// The scheme `age`: moved pages are classified by the logarithm of their age.
 #[derive(Clone, Debug)]
 pub(crate) struct Age {
     classes: u16,
@@ -34,8 +34,9 @@ impl Shipped for Age {
         source: Option::None,
         provenance: Provenance::Ours,
         rule: &[
-            "The host's pages are of class 0. A survivor of age g, in pages written by the host since its last write, is of \
-             class 1 if g is below `base_percent` of the logical pages, of class 2 below `factor` times that, and so on.",
+            "The host's pages are of class 0. The age of a survivor is the number of pages that the host has written \
+             since it last wrote this page. If the age is below `base_percent` of the logical pages, the survivor is \
+             of class 1. If the age is below `factor` times this limit, the survivor is of class 2, and so on.",
         ],
     };
 

@@ -1,9 +1,9 @@
-//! Placement as the buffer policy requests it: CDA-GC's dispatcher.
+//! Placement as the buffer policy requests it, for CDA-GC's dispatcher.
 
 use super::{Class, Device, Entry, HostPage, MovedPage, Needs, Scheme, Shipped, Survivors};
 use crate::component::{source, Component, Provenance, Settings};
 
-/// The scheme `asked`: classes for hot and cold pages, as the placement id marks them.
+/// The scheme `asked`: one class for hot and one for cold pages, as marked by the placement id.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked;
 
@@ -11,7 +11,7 @@ impl Shipped for Asked {
     const ENTRY: Entry = Entry {
         component: Component {
             name: "asked",
-            line: "by the request of the host or the buffer: pages with placement id 1 are hot, all others cold",
+            line: "by the placement id that the host or the buffer gives: pages with id 1 are hot, all others cold",
             parameters: &[],
         },
         source: Some(source(

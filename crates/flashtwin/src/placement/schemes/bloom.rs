@@ -1,4 +1,4 @@
-//! Hot pages, detected by a Bloom filter of recent writes.
+//! Separation of hot pages, which are detected by a Bloom filter of recent writes.
 
 use super::{Class, Device, Entry, HostPage, Isolated, Needs, Scheme, Shipped};
 use crate::component::{parameters, Component, Kind, Provenance, Settings};
@@ -17,8 +17,7 @@ parameters! {
     }
 }
 
-/// The scheme `bloom`. It has one class for pages that are written again while the filter contains them, and one for
-/// all other pages.
+/// The scheme `bloom`, with two classes: pages that the filter contains when they are written, and all other pages.
 #[derive(Clone, Debug)]
 pub(crate) struct Bloom {
     bits: Vec<u64>,
@@ -55,7 +54,7 @@ impl Shipped for Bloom {
 }
 
 impl Bloom {
-    /// Returns the positions of a page's bits, by double hashing.
+    /// Returns the positions of a page's bits in the filter, by double hashing.
     fn places(&self, lpn: Lpn) -> impl Iterator<Item = (usize, u64)> {
         let mix = |z: u64| {
             let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

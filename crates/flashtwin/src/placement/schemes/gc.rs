@@ -1,9 +1,9 @@
-//! Classes by origin: pages that the host writes, and pages that collection moves.
+//! Separation by origin: pages that the host writes, and pages that collection moves.
 
 use super::{Class, Device, Entry, HostPage, Needs, Scheme, Shipped};
 use crate::component::{Component, Provenance, Settings};
 
-/// The scheme `gc`: one class, whose moved pages have units of their own.
+/// The scheme `gc`: one class for all pages. Moved pages have units of their own.
 #[derive(Clone, Debug)]
 pub(crate) struct Gc;
 

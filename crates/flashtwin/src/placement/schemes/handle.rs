@@ -1,5 +1,5 @@
-//! Classes chosen by the host: the class is the handle that the placement id names (NVMe flexible
-//! data placement, streams).
+//! Classes chosen by the host: the class of a page is the handle that its placement id selects
+//! (NVMe flexible data placement, streams).
 
 use super::{Class, Device, Entry, HostPage, Isolated, Needs, Scheme, Shipped};
 use crate::component::{Component, Provenance, Settings};

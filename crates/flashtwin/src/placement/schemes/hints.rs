@@ -1,4 +1,5 @@
-//! Write lifetime hints: the placement id is a lifetime as numbered by Linux (`RWH_WRITE_LIFE_*`).
+//! Write lifetime hints: the placement id is one of Linux's numbers for lifetimes
+//! (`RWH_WRITE_LIFE_*`).
 
 use super::{Class, Device, Entry, HostPage, Needs, Scheme, Shipped};
 use crate::component::{parameters, Component, Kind, Provenance, Settings};
@@ -22,7 +23,7 @@ parameters! {
 /// The scheme `hints`: a class for each lifetime.
 #[derive(Clone, Debug)]
 pub(crate) struct Hints {
-    /// Class of each hint; entry 0 is for pages without a hint.
+    /// Class for each hint. Entry 0 is for pages without a hint.
     class: [Class; 5],
 }
 
@@ -36,8 +37,8 @@ impl Shipped for Hints {
         source: Option::None,
         provenance: Provenance::Original,
         rule: &[
-            "The placement id is a write lifetime as Linux numbers them: 0 not set, 1 none, 2 short, 3 medium, 4 long, 5 \
-             extreme. The parameters give the class of each; any other id counts as none.",
+            "The placement id is the number that Linux gives to a write lifetime: 0 not set, 1 none, 2 short, 3 \
+             medium, 4 long, 5 extreme. The parameters give the class of each lifetime; any other id counts as none.",
         ],
     };
 

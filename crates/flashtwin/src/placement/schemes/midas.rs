@@ -1,5 +1,5 @@
-//! A chain of groups of units, after MiDAS. A group of the chain is a class of this scheme. The number and the sizes of
-//! the groups follow from the times between the writes of a page.
+//! A chain of groups of units, after MiDAS. Here, a group of the chain is a class of the scheme; moved pages go to the
+//! next group. The number of groups and their sizes are computed from the times between successive writes of a page.
 
 use super::{Class, Device, Entry, HostPage, MovedPage, Needs, Scheme, Shipped, Survivors};
 use crate::component::{parameters, source, Component, Kind, Provenance, Settings};
@@ -17,48 +17,48 @@ parameters! {
 /// Host clock of a page without a copy.
 const NEVER: u64 = u64::MAX;
 
-/// Least number of pages in the sample. On a device with fewer logical pages, the sample has all of them.
+/// Least number of pages in the sample. If the device has fewer logical pages, all of them are in the sample.
 const SAMPLE: u32 = 1 << 14;
 
 /// Bins of the ages in one octave.
 const BINS_OF_OCTAVE: usize = 8;
 
-/// Number of bins for ages. Ages are counted in pages that the host has written, and are below 2^32.
+/// Number of bins for ages. An age is a number of pages that the host has written; it is below 2^32.
 const BINS: usize = 32 * BINS_OF_OCTAVE;
 
-/// Largest number of rounds of the search for the limits. The search ends earlier, with the first round that finds no
-/// better limits.
+/// Largest number of rounds of the search for the limits. The search ends earlier if a round finds no better limits.
 const ROUNDS_MAX: usize = 16;
 
-/// Fraction of the predicted programs that a chain with more groups must save compared with the best shorter chain.
+/// Fraction of the predicted programs that a longer chain must save, compared with the best shorter chain.
 const SAVED_BY_GROUP: f64 = 0.02;
 
-/// Lives of a sample of the pages. A life is the time from a write of a page until the host writes or trims the page
-/// again.
+/// Statistics of page lives, for a sample of the pages. A life begins when the host writes a page, and ends when the
+/// host writes or trims this page again.
 #[derive(Clone, Debug)]
 struct Lives {
     /// Number of logical pages per page of the sample.
     stride: u32,
     /// Host clock at the last write of each page of the sample; [`NEVER`] if the page has no copy.
     written_at: Vec<u64>,
-    /// Host clock up to which `spent` includes the lives that have not ended.
+    /// Host clock up to which `spent` includes the lives that have not ended yet.
     counted_to: u64,
-    /// Number of lives that have begun in this epoch, the time since the last search. `over` is the number of lives
-    /// that have ended in it.
+    /// Number of lives that have begun in this epoch, which is the time since the last search. `over` is the number of
+    /// lives that have ended in this epoch.
     begun: u64,
     over: u64,
     /// Lower edges of the bins.
     edges: Vec<f64>,
-    /// For each bin, the total time that pages of the sample spent at ages within the bin, in host pages.
+    /// For each bin of ages, the total time that pages of the sample spent at ages within the bin. The unit is a page
+    /// that the host writes.
     spent: Vec<f64>,
     /// For each bin, the number of lives that ended at an age within the bin.
     ended: Vec<f64>,
 }
 
-/// Shares of the lives that are longer than a given age. Used to predict the moves of a chain.
+/// Share of the lives that are longer than an age, for any age. The number of moves of a chain is predicted from it.
 struct Survival {
-    /// For the lower edge of each bin: the share of the lives that are longer than this age, and the integral of this
-    /// share from age 0 to this age.
+    /// Two values for the lower edge of each bin: the share of the lives that are longer than this age, and the
+    /// integral of this share from age 0 to this age.
     edges: Vec<(f64, f64)>,
 }
 
@@ -68,17 +68,17 @@ pub(crate) struct Midas {
     groups: usize,
     device: Device,
     lives: Box<Lives>,
-    /// Host clock at the last page that the host wrote.
+    /// Host clock when the host last wrote a page.
     clock: u64,
     /// Host clock of the next search.
     due: u64,
-    /// Number of units that each class except the last may hold in a group of dies. With 0, the chain omits the
-    /// class. The last class holds all other units.
+    /// Number of units that each class except the last may hold in a group of dies. If the number is 0, the chain omits
+    /// the class. The last class holds all other units.
     limits: Vec<u32>,
 }
 
-/// Returns the age, in host pages, at which a bin begins. Ages plus 1 are divided into octaves, and each octave into
-/// bins of equal width.
+/// Returns the age at which a bin begins, in pages that the host has written. Ages plus 1 are divided into octaves, and
+/// each octave into bins of equal width.
 fn edge(bin: usize) -> f64 {
     let (octave, within) = (bin / BINS_OF_OCTAVE, bin % BINS_OF_OCTAVE);
     (1u64 << octave) as f64 * (1.0 + within as f64 / BINS_OF_OCTAVE as f64) - 1.0
@@ -107,8 +107,8 @@ impl Lives {
         }
     }
 
-    /// Returns the index of a page in the sample; `None` if the page is not in the sample. Of each `stride`
-    /// consecutive pages, one is in the sample, at a position that differs from stride to stride.
+    /// Returns the index of a page in the sample; `None` if the page is not in the sample. The sample has one page of
+    /// each run of `stride` consecutive pages, at a position that differs from run to run.
     #[inline]
     fn place(&self, lpn: Lpn) -> Option<usize> {
         let (place, position) = (lpn.0 / self.stride, lpn.0 % self.stride);
@@ -116,8 +116,8 @@ impl Lives {
         (position == mixed % self.stride).then_some(place as usize)
     }
 
-    /// Counts the end of a page's life if the page had a copy. Then begins the page's next life at the host clock
-    /// `next`; [`NEVER`] begins none.
+    /// Counts the end of a page's life, if the page had a copy. The next life of the page begins at the host clock
+    /// `next`; with [`NEVER`], no life begins.
     #[inline]
     fn end(&mut self, lpn: Lpn, clock: u64, next: u64) {
         let Some(place) = self.place(lpn) else {
@@ -132,15 +132,15 @@ impl Lives {
         }
     }
 
-    /// Adds the time of a life to the bins of its ages. The life began at the host clock `begun`. Counts only its
-    /// time up to `clock` that was not counted before.
+    /// Adds the time of a life, up to `clock`, to the bins of its ages. The life began at the host clock `begun`. Time
+    /// that was counted before is not counted again.
     fn spend(&mut self, begun: u64, clock: u64) {
         let from = self.counted_to.saturating_sub(begun) as f64;
         let until = clock.saturating_sub(begun) as f64;
         let first = bin_of(from).min(BINS - 1);
         let last = bin_of(until).min(BINS - 1);
-        // Because of rounding, an end of the time may lie outside the first or last bin. That bin then receives the
-        // time 0.
+        // Because of rounding, the first or last age may lie slightly outside its bin. That bin then receives the time
+        // 0.
         for bin in first..=last {
             let end = if bin == last {
                 until
@@ -162,8 +162,8 @@ impl Lives {
         self.counted_to = clock;
     }
 
-    /// Ends the epoch. With `is_filled`, halves all counts, so that earlier epochs count less. Otherwise sets all
-    /// counts to zero: while the device is being filled, few lives end, so their ages do not predict later ones.
+    /// Ends the epoch. With `is_filled`, halves all counts, so that earlier epochs count less. Otherwise, sets all
+    /// counts to zero: while the device is being filled, few lives end, and their ages do not predict later ones.
     fn end_epoch(&mut self, is_filled: bool) {
         let factor = if is_filled { 0.5 } else { 0.0 };
         for count in self.spent.iter_mut().chain(&mut self.ended) {
@@ -172,14 +172,13 @@ impl Lives {
         (self.begun, self.over) = (0, 0);
     }
 
-    /// Whether at least half as many lives ended in this epoch as began. While the device is being filled, fewer
-    /// lives end.
+    /// Whether at least half as many lives ended in this epoch as began. If not, the device was still being filled.
     fn is_filled(&self) -> bool {
         2 * self.over >= self.begun
     }
 
-    /// Returns the shares of the lives that are longer than each age. At ages that no page of the sample has reached,
-    /// no life is assumed to end.
+    /// Returns the share of the lives that are longer than each age. If no page of the sample has reached an age, no
+    /// life is assumed to end at this age.
     fn survival(&self) -> Survival {
         let (mut left, mut integral) = (1.0f64, 0.0);
         let mut edges = vec![(left, integral)];
@@ -216,11 +215,11 @@ impl Survival {
 
 impl Midas {
     /// Returns the predicted number of pages that collection moves per page that the host writes. Class i holds
-    /// `limits[i]` units in each group of dies, and the last class all other units.
+    /// `limits[i]` units in each group of dies, and the last class holds all other units.
     ///
-    /// A class whose units are collected in the order of their opening keeps a page until the class has filled as
-    /// many units as its limit. In the last class, which has the pages that have survived longest, uniform writes are
-    /// assumed.
+    /// The prediction assumes that all classes except the last collect their units in the order of opening. A page then
+    /// stays in a class until the class has filled as many units as its limit. For the last class, whose pages have
+    /// survived longest, uniform writes are assumed.
     fn moves(&self, survival: &Survival, limits: &[u32]) -> f64 {
         let group_pages = f64::from(self.device.unit_pages) * f64::from(self.device.groups);
         let (mut age, mut entering, mut moves, mut live) = (0.0, 1.0, 0.0, 0.0);
@@ -245,8 +244,8 @@ impl Midas {
         }
     }
 
-    /// Sets the limits to those with the fewest predicted moves. A longer chain is chosen only if it saves the
-    /// fraction [`SAVED_BY_GROUP`] of the predicted programs, because a smaller saving is within the error of the
+    /// Sets the limits to those with the fewest predicted moves. A longer chain is chosen only if it saves at least the
+    /// fraction [`SAVED_BY_GROUP`] of the predicted programs. A smaller saving would be within the error of the
     /// prediction.
     fn search(&mut self) {
         let survival = self.lives.survival();
@@ -262,8 +261,8 @@ impl Midas {
         self.limits = best;
     }
 
-    /// Changes one of the first `groups` limits at a time, as long as that lowers the predicted number of moves.
-    /// Returns the predicted number of moves with the final limits, per page that the host writes.
+    /// Changes the first `groups` limits, one at a time, as long as the predicted number of moves falls. Returns the
+    /// predicted number of moves with the final limits, per page that the host writes.
     fn fit(&self, survival: &Survival, limits: &mut [u32], groups: usize) -> f64 {
         let most = self.device.units.saturating_sub(self.device.low);
         let mut sizes = vec![0, 1, 2, 3];
@@ -291,7 +290,7 @@ impl Midas {
         best
     }
 
-    /// Returns the first class, from `class` on, that the chain does not omit.
+    /// Returns the first class that the chain does not omit, starting at `class`.
     #[inline]
     fn first_from(&self, class: usize) -> Class {
         let mut class = class;
@@ -306,7 +305,7 @@ impl Shipped for Midas {
     const ENTRY: Entry = Entry {
         component: Component {
             name: "midas",
-            line: "by a chain of groups that survivors pass through, of the sizes with the fewest predicted moves",
+            line: "by a chain of groups that survivors pass through; their sizes minimise the predicted moves",
             parameters: Parameters::ROWS,
         },
         source: Some(source(
@@ -321,11 +320,13 @@ impl Shipped for Midas {
              class of the chain, or stays in the last one.",
             "With the scope `chain`, the oldest unit of a class is collected while the class holds more units than its size; \
              otherwise, the victim rule chooses among the units of the last class.",
-            "Once per capacity that the host writes, the sizes are determined anew, from the rate of overwrites by age in a \
-             sample of at least 16 384 pages; earlier capacities count half as much each time, and one in which \
-             less than half of the writes overwrite a page is forgotten. A page survives a class if \
-             it is not overwritten before the class is filled; in the last class, writes count as uniform. Sizes are changed one at a time as long as the predicted number of moves falls, and a group is added \
-             if that saves 2 % of the predicted programs. The chain omits classes of size 0.",
+            "Each time that the host has written as much as the capacity, the sizes are determined anew. They depend \
+             on the rate of overwrites by age, measured in a sample of at least 16 384 pages. With each capacity \
+             written, the weight of earlier samples is halved; a sample in which less than half of the writes \
+             overwrite a page is forgotten. The prediction assumes that a page survives a class if it is not \
+             overwritten before the class is filled, and that writes to the last class are uniform. Sizes are changed \
+             one at a time as long as the predicted number of moves falls. A group is added if this saves 2 % of the \
+             predicted programs. The chain omits classes of size 0.",
             "At first, all pages are of the last class. The article also has a group of hot pages, which is not modelled.",
         ],
     };
@@ -373,7 +374,8 @@ impl Scheme for Midas {
     }
 
     fn trimmed(&mut self, lpn: Lpn) {
-        // A trim has no host clock: the life ends at the clock of the last page that the host wrote.
+        // A trim has no host clock of its own. The life therefore ends at the clock of the last page that the host
+        // wrote.
         self.lives.end(lpn, self.clock, NEVER);
     }
 

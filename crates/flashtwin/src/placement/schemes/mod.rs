@@ -1,4 +1,4 @@
-//! Placement schemes. A scheme is a file in this directory and a line of the table below.
+//! Placement schemes. Each scheme is a file in this directory and a line in the table below.
 
 mod age;
 mod asked;
@@ -19,7 +19,7 @@ use super::scheme::{
 use crate::component::{Chosen, Component, Settings};
 use crate::units::Lpn;
 
-/// The table: file and type of every scheme, in the order of the documentation. Each scheme has one line.
+/// The table of schemes, in the order of the documentation. Each line has the file and the type of a scheme.
 macro_rules! schemes {
     ($then:ident! $rest:tt) => {
         $then! { $rest
@@ -154,7 +154,7 @@ pub(crate) fn components() -> Vec<Component> {
     SCHEMES.iter().map(|entry| entry.component).collect()
 }
 
-/// Sizes of the device, for the constructor of a scheme.
+/// Sizes of the device, from which a scheme is created.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Device {
     /// Pages that the host sees.
@@ -166,7 +166,7 @@ pub(crate) struct Device {
     /// Groups of dies, and the units of each.
     pub groups: u32,
     pub units: u32,
-    /// Number of free units at or below which a group collects.
+    /// Watermark: a group collects if at most this number of its units is free.
     pub low: u32,
 }
 
@@ -175,7 +175,7 @@ trait Shipped: Scheme + Sized {
     /// Description of the scheme.
     const ENTRY: Entry;
 
-    /// Creates the scheme with the values of its parameters.
+    /// Creates the scheme from the values of its parameters.
     fn new(settings: &Settings, device: &Device) -> Result<Self, String>;
 }
 

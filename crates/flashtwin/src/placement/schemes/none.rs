@@ -17,7 +17,7 @@ impl Shipped for None {
         source: Option::None,
         provenance: Provenance::Ours,
         rule: &[
-            "Every page is of class 0, with any placement id, and survivors join the host's pages.",
+            "Every page is of class 0, whatever its placement id. Survivors join the host's pages.",
         ],
     };
 

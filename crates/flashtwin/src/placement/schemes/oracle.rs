@@ -1,4 +1,4 @@
-//! Classes by the time of the next write, which no real drive can know.
+//! Classes by the time of a page's next write, which no real drive can know.
 
 use super::{Class, Device, Entry, HostPage, MovedPage, Needs, Scheme, Shipped, Survivors};
 use crate::component::{parameters, Component, Kind, Provenance, Settings};
@@ -11,7 +11,7 @@ parameters! {
     }
 }
 
-/// The scheme `oracle`: classes by the logarithm of the time until the next write.
+/// The scheme `oracle`: pages are classified by the logarithm of the time until their next write.
 #[derive(Clone, Debug)]
 pub(crate) struct Oracle {
     classes: u16,
@@ -22,15 +22,15 @@ impl Shipped for Oracle {
     const ENTRY: Entry = Entry {
         component: Component {
             name: "oracle",
-            line: "by the time until the page is written again, known from the load: a bound, not a policy",
+            line: "by the time until the page is written again, which is known from the load: a bound for schemes",
             parameters: Parameters::ROWS,
         },
         source: Option::None,
         provenance: Provenance::Reconstruction,
         rule: &[
-            "If the host writes r pages before it writes or trims the page again, the page is of class floor(log2(r / P)), \
-             limited to the existing classes. P is the number of pages of a unit. A page that is never written again is \
-             of the last class. For a moved page, r counts from its move.",
+            "The class of a page is floor(log2(r / P)), limited to the existing classes. Here r is the number of pages \
+             that the host writes before it writes or trims the page again, and P is the number of pages of a unit. \
+             For a moved page, r counts from its move. A page that is never written again is of the last class.",
         ],
     };
 

@@ -12,7 +12,7 @@ parameters! {
     }
 }
 
-/// The scheme `region`: a class for each range of addresses.
+/// The scheme `region`: each range of addresses is a class.
 #[derive(Clone, Debug)]
 pub(crate) struct Region {
     /// First page after each region.

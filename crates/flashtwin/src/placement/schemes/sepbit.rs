@@ -1,4 +1,4 @@
-//! SepBIT: classes by the inferred time until a page becomes invalid.
+//! SepBIT: pages are classified by the inferred time until they become invalid.
 
 use super::{
     Class, Device, Entry, HostPage, MovedPage, Needs, Scheme, Shipped, Survivors, UnitView,
@@ -8,18 +8,19 @@ use crate::component::{parameters, source, Component, Kind, Provenance, Settings
 parameters! {
     /// Parameters of SepBIT.
     struct Parameters {
-        /// Number of erased units of class 0; the threshold is the mean of their lifespans.
+        /// The threshold is the mean lifespan of this number of erased units of class 0.
         sample: u32 = Kind::Count(1, 65_535), "16", "original: 16";
     }
 }
 
-/// The scheme `sepbit`: two classes of host pages, four of moved pages.
+/// The scheme `sepbit`: two classes of host pages, and four classes of moved pages.
 #[derive(Clone, Debug)]
 pub(crate) struct SepBit {
     sample: u32,
-    /// Lifespan, in host pages, below which pages count as short-lived.
+    /// Age limit in host pages: pages whose previous copy lived for a shorter time count as short-lived.
     threshold: u64,
-    /// Number of units of class 0 that were erased since the threshold was set; `sum` is the sum of their lifespans.
+    /// Number of units of class 0 that were erased since the threshold was last set. `sum` is the sum of the lifespans
+    /// of these units.
     seen: u32,
     sum: u64,
 }

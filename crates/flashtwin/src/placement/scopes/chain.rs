@@ -1,22 +1,23 @@
-//! The scope `chain`: the oldest closed unit of a class that holds more units than its limit. If there is none, the
-//! units of the last class.
+//! The scope `chain`: if some class holds more units than its limit, the oldest closed unit of the first such class.
+//! Otherwise, the units of the last class.
 
 use super::{is_closed, Asked, Scope, Setup, Unit};
 use crate::component::{Component, Settings};
 
-/// The scope `chain`. If classes with closed units are above their limits, the scope is the oldest closed unit of the
-/// first of these classes. Otherwise it is all units of the last class, or of all classes if the scheme sets no limits.
+/// The scope `chain`. A class counts only if it holds more units than its limit and has a closed unit. The scope is the
+/// oldest closed unit of the first such class. If there is none, the scope is all units of the last class, or of all
+/// classes if the scheme sets no limits.
 #[derive(Clone, Debug)]
 pub(crate) struct Chain {
-    /// The only unit of the scope; `None` if the scope is the last class.
+    /// The only unit of the scope. If `None`, the scope is the last class, or all classes.
     oldest: Option<u32>,
 }
 
 impl Scope for Chain {
     const COMPONENT: Component = Component {
         name: "chain",
-        line: "the oldest unit of the first class that holds more units than the limit that the scheme sets for it; units of \
-               the last class if no class does, and all units if the scheme sets no limits",
+        line: "the oldest unit of the first class that holds more units than the scheme permits for this class. If \
+               there is no such class, all units of the last class. If the scheme sets no limits, all units",
         parameters: &[],
     };
 
@@ -29,7 +30,7 @@ impl Scope for Chain {
             pool.classes.in_use(pool.group, class as u16) > limit
         };
         let above = pool.limits.iter().enumerate().filter(is_above);
-        // A class is passed over if all its units are still being written, because it then has no closed unit.
+        // A class whose units are all still being written has no closed unit, and is passed over.
         self.oldest = above
             .filter_map(|(class, _)| {
                 let mut opened = pool.units.opened(pool.group).iter().copied();

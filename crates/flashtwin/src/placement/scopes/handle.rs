@@ -6,13 +6,13 @@ use crate::component::{parameters, Component, Kind, Settings};
 parameters! {
     /// Parameters of the scope.
     struct Parameters {
-        /// Number of live pages by which a victim may exceed the best of all units, in percent of a unit's pages;
+        /// Number of live pages by which a victim may exceed the unit with the fewest, in percent of a unit's pages;
         /// `none`: no limit.
         tolerance_percent: String = Kind::Text, "\"12.5\"", "ours: without a limit a scope can be ruinous (P-28)";
     }
 }
 
-/// The scope in which the pages of a handle make room for that handle.
+/// The scope `handle`: a page of a handle makes room by collecting units of the same handle.
 #[derive(Clone, Debug)]
 pub(crate) struct ByHandle {
     tolerance: Option<f64>,
@@ -35,7 +35,7 @@ impl Scope for ByHandle {
         let Some(class) = pool.class else { return true };
         match pool.classes.class_of(unit.owner) {
             Some(of_unit) => of_unit == class,
-            // The unit holds moved pages of several classes. It is in the scope of the classes that are not isolated.
+            // The unit holds moved pages of several classes. It is in the scope of every class that is not isolated.
             None => !pool.classes.is_isolated(class),
         }
     }

@@ -1,5 +1,5 @@
-//! Scopes. A scope is the set of closed units among which a victim rule chooses. Each scope is a file in this
-//! directory and a line of the table below.
+//! Scopes. A scope is the set of closed units among which a victim rule chooses. Each scope is a file in this directory
+//! and a line in the table below.
 
 mod chain;
 mod global;
@@ -15,7 +15,7 @@ use super::state::Classes;
 use crate::component::{Chosen, Component, Settings};
 use crate::ftl::{Unit, Units};
 
-/// The table: file and type of every scope, in the order of the documentation. Each scope has one line.
+/// The table of scopes, in the order of the documentation. Each line has the file and the type of a scope.
 macro_rules! scopes {
     ($then:ident! $rest:tt) => {
         $then! { $rest
@@ -68,13 +68,13 @@ macro_rules! declare {
                 match self { $(AnyScope::$Type(scope) => scope.words(),)+ }
             }
 
-            /// Sets the state to that of a snapshot. Returns false if it is no state of this scope.
+            /// Restores the state from a snapshot. Returns false if the words are not a state of this scope.
             pub fn set_words(&mut self, words: &[u64]) -> bool {
                 match self { $(AnyScope::$Type(scope) => scope.set_words(words),)+ }
             }
 
-            /// Returns the maximum difference between the live pages of a victim within the scope and the fewest live
-            /// pages of any closed unit, in percent of a unit's pages. `None` means no limit.
+            /// Returns the limit on the live pages of a victim within the scope: the difference from the closed unit
+            /// with the fewest live pages, in percent of a unit's pages. `None` means no limit.
             pub fn tolerance_percent(&self) -> Option<f64> {
                 match self { $(AnyScope::$Type(scope) => scope.tolerance_percent(),)+ }
             }
@@ -91,7 +91,7 @@ pub(crate) struct Asked<'a> {
     pub group: u32,
     /// Class of the page that needs room; `None` if no page waits for room.
     pub class: Option<Class>,
-    /// Units that each class may hold, if the scheme limits them.
+    /// Number of units that each class may hold; empty if the scheme sets no limits.
     pub limits: &'a [u32],
 }
 
@@ -125,12 +125,12 @@ trait Scope: Sized {
     }
 }
 
-/// Whether a unit is closed (full, or closed early) and all its assigned pages are programmed.
+/// Whether a unit is closed (because it is full, or was closed early) and all pages assigned in it are programmed.
 fn is_closed(unit: &Unit) -> bool {
     !unit.bound && unit.awaited == 0 && unit.given > 0
 }
 
-/// Parses a tolerance as given in a parameter: a percentage, or none.
+/// Parses the tolerance that a parameter specifies: a percentage, or `none`.
 fn tolerance(text: &str) -> Result<Option<f64>, String> {
     if text == "none" {
         return Ok(None);

@@ -10,13 +10,13 @@ parameters! {
         /// Number of units that each handle may hold: `equal`, `optimal` (the split with the fewest moves, by the
         /// closed form), or a number for each handle, separated by commas.
         quota: String = Kind::Text, "\"equal\"", "ours";
-        /// Number of live pages by which a victim may exceed the best of all units, in percent of a unit's pages;
+        /// Number of live pages by which a victim may exceed the unit with the fewest, in percent of a unit's pages;
         /// `none`: no limit; `auto`: `none` with the quota `optimal`, otherwise 12.5.
         tolerance_percent: String = Kind::Text, "\"auto\"", "ours: without a limit a scope can be ruinous (P-28)";
     }
 }
 
-/// The scope in which handles that exceed their quota are collected.
+/// The scope `noisy`: units of handles that hold more units than their quota.
 #[derive(Clone, Debug)]
 pub(crate) struct Noisy {
     quota: Quota,

@@ -1,16 +1,17 @@
-//! Quotas: the number of units that each class may hold. The quotas are equal for all classes, given by the user, or
-//! the split of the units that needs the fewest moves.
+//! Quotas: the number of units that each class may hold. There are three kinds of quotas: equal for all classes, given
+//! by the user, or optimal, which is the split of the units that needs the fewest moves.
 //!
-//! Let W(load) be the write amplification of first-in-first-out collection under uniform writes, in closed form. Let
-//! class i have L_i units of live pages, a share f_i of the host's pages, and S_i units. The optimal numbers S_i
-//! minimise the sum of f_i W(L_i / S_i). At the minimum, the derivatives with respect to all S_i are equal. This is
-//! valid if pages of a class are overwritten only by writes of the same class.
+//! The optimal split is computed as follows. Let W(load) be the closed form of the write amplification of
+//! first-in-first-out collection under uniform writes. Class i has a share f_i of the host's pages, live pages that
+//! would fill L_i units, and S_i units. The optimal numbers S_i minimise the sum of f_i W(L_i / S_i). At the minimum,
+//! the derivatives with respect to all S_i are equal. This is valid if pages of a class are overwritten only by writes
+//! of the same class.
 
 use super::{Asked, Setup};
 use crate::placement::scheme::{Class, CLASSES_MAX};
 use crate::placement::theory::optimal_split;
 
-/// Optimal quotas are recomputed each time that one 16th of the units has been erased.
+/// Optimal quotas are recomputed whenever the number of erases has risen by 1/16 of the number of units.
 const UPDATES: u32 = 16;
 
 #[derive(Clone, Debug)]
@@ -27,11 +28,11 @@ pub(super) struct Quota {
     /// Number of units to split among the classes.
     whole: u32,
     unit_pages: u32,
-    /// For each class, its share of the host's pages, as a running mean over about the last capacity of writes.
-    /// `seen` has the number of host pages of each class when the shares were last computed.
+    /// For each class, its share of the host's pages, as a running mean. The mean covers about the last capacity of
+    /// writes. `seen` has the number of host pages of each class when the shares were last computed.
     shares: Vec<f64>,
     seen: Vec<u64>,
-    /// Number of erased units at which the quotas are updated next.
+    /// Number of erases at which the quotas are updated next.
     due: u64,
 }
 
@@ -103,8 +104,7 @@ impl Quota {
         }
     }
 
-    /// Returns the state for a snapshot. It consists of the quotas and, for an optimal split, the shares of the
-    /// host's pages.
+    /// Returns the state for a snapshot: the quotas and, for an optimal split, the classes' shares of the host's pages.
     pub fn words(&self) -> Vec<u64> {
         let units = self.units.iter().map(|&units| u64::from(units));
         [self.due, self.units.len() as u64, self.seen.len() as u64]
@@ -115,7 +115,7 @@ impl Quota {
             .collect()
     }
 
-    /// Sets the state to that of a snapshot. Returns false if it is not valid.
+    /// Restores the state from a snapshot. Returns false if the words are not a valid state.
     pub fn set_words(&mut self, words: &[u64]) -> bool {
         let [due, units, seen, rest @ ..] = words else {
             return false;
@@ -137,8 +137,8 @@ impl Quota {
             && units.iter().all(|&units| units <= self.whole.into())
     }
 
-    /// Adds the shares since the last update to the running mean. The weight of these shares depends on the fraction of
-    /// the capacity that was written since then.
+    /// Adds the shares of the classes since the last update to the running mean. The weight of these shares depends on
+    /// the number of pages written since then, relative to the capacity.
     fn take_shares(&mut self, pool: &Asked) {
         let classes = pool.classes.classes();
         let now: Vec<u64> = (0..classes).map(|c| pool.classes.host_pages(c)).collect();

@@ -1,4 +1,5 @@
-//! The scope `save-sequential`: all units except those that will soon be entirely invalid.
+//! The scope `save-sequential`: all units except those that the host is overwriting in order, which will soon be
+//! entirely invalid.
 
 use super::{Asked, Scope, Setup, Unit};
 use crate::component::{parameters, Component, Kind, Settings};
@@ -6,13 +7,13 @@ use crate::component::{parameters, Component, Kind, Settings};
 parameters! {
     /// Parameters of the scope.
     struct Parameters {
-        /// Largest number of host pages, in units, that were written since a page of an excluded unit last became
-        /// invalid.
+        /// Time for which a unit stays excluded after one of its pages became invalid, as a number of units of host
+        /// pages.
         patience: u32 = Kind::Count(1, 65_535), "2", "ours";
     }
 }
 
-/// The scope that excludes units which the host is overwriting in order.
+/// The scope `save-sequential`: all units except those that the host is overwriting in order.
 #[derive(Clone, Debug)]
 pub(crate) struct SaveSequential {
     patience: u64,
@@ -21,8 +22,9 @@ pub(crate) struct SaveSequential {
 impl Scope for SaveSequential {
     const COMPONENT: Component = Component {
         name: "save-sequential",
-        line: "all units except those that the host is overwriting in order, which will soon be empty. In such a unit, exactly \
-               the first pages are invalid, and the last of them became invalid within `patience` units of host pages",
+        line: "all units except those that the host is overwriting in order, because these will soon be empty. In such \
+               a unit, only pages at the start are invalid, and since the last of them became invalid, the host has \
+               written at most `patience` units of pages",
         parameters: Parameters::ROWS,
     };
 

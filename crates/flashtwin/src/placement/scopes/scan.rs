@@ -1,4 +1,4 @@
-//! The scope `scan`: a single unit, which is the next one with few live pages in a circle of units.
+//! The scope `scan`: a single unit. A scan through a circle of units finds the next one with few live pages.
 
 use super::{is_closed, Asked, Scope, Setup, Unit};
 use crate::component::{parameters, Component, Kind, Settings};
@@ -17,21 +17,21 @@ parameters! {
 /// Share of live pages by which the limit rises or falls in one step.
 const STEP: f64 = 0.05;
 
-/// The closed units of a group, arranged as a circle.
+/// The closed units of a group, arranged as a circle for the scan.
 #[derive(Clone, Debug, PartialEq)]
 struct Circle {
-    /// The units, in the order in which they are examined, each with its sequence number when it was listed. If the
-    /// number differs now, the unit has been erased since.
+    /// The units in the order of the scan, each with its sequence number when it was added. If the unit's number is now
+    /// different, the unit has been erased since.
     order: Vec<(u32, u32)>,
     /// Position of the unit that is examined next.
     at: usize,
     /// Share of live pages below which a unit is chosen.
     limit: f64,
-    /// Largest share of live pages among the units that were chosen since the circle last began.
+    /// Largest share of live pages among the units that were chosen in the current round of the circle.
     most: f64,
 }
 
-/// The circles, and the unit that the last call of `prepare` found.
+/// The circle of each group, and the unit that the last call of `prepare` found.
 #[derive(Clone, Debug)]
 pub(crate) struct Scan {
     /// Initial and lowest value of the limit.
@@ -44,9 +44,9 @@ pub(crate) struct Scan {
 }
 
 impl Circle {
-    /// Removes units that are no longer closed, and adds units that have been closed since the last call. Units of
-    /// host pages are added at the end. Units of survivors are added just before the next unit to examine, so that
-    /// they are examined last.
+    /// Removes units that are no longer closed, and adds units that have been closed since the last call. Units of host
+    /// pages are added at the end of the circle. Units of survivors are added just before the next unit to examine, so
+    /// that they are examined last.
     fn update(&mut self, pool: &Asked) {
         let mut kept_before = 0;
         let (mut place, at) = (0, self.at);
@@ -78,7 +78,7 @@ impl Circle {
         }
     }
 
-    /// Returns the next unit that is chosen. `None` if no unit has an invalid page.
+    /// Returns the next unit whose share of live pages is below the limit. `None` if no unit has an invalid page.
     fn next(&mut self, pool: &Asked, least: f64, reach: f64) -> Option<u32> {
         let pages = f64::from(pool.units.shape.pages);
         let reach = (reach * self.order.len() as f64) as usize;
@@ -100,7 +100,7 @@ impl Circle {
             }
             seen += 1;
             if seen > reach {
-                // A whole circle was examined at the highest limit, so no unit has an invalid page.
+                // A whole circle was examined with the highest limit, so no unit has an invalid page.
                 if self.limit >= 1.0 && seen >= self.order.len() {
                     return None;
                 }
@@ -116,9 +116,10 @@ impl Circle {
 impl Scope for Scan {
     const COMPONENT: Component = Component {
         name: "scan",
-        line: "one unit, found by a scan in the order of opening, with units of survivors last: the next one whose share of \
-               live pages is below a limit. The limit rises if `reach_percent` of the units were scanned in vain, and falls \
-               later. With the scheme `gc`, this is a reconstruction of SSD-iq's rule of two regions",
+        line: "one unit, found by a scan: units are examined in the order of opening, units of survivors last, until \
+               the share of live pages of a unit is below a limit. If `reach_percent` of the units were examined in \
+               vain, the limit rises; later it falls again. With the scheme `gc`, this scope is a reconstruction of \
+               SSD-iq's rule of two regions",
         parameters: Parameters::ROWS,
     };
 

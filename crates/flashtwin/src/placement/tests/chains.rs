@@ -3,8 +3,8 @@
 use super::two_regions::skewed;
 use super::*;
 
-/// Returns a device that was written once in order. As in SSD-iq's figures, 0.875 of the pages in its units in use are
-/// live.
+/// Returns a device that was written once in order. As in SSD-iq's figures, 0.875 of the pages in the device's used
+/// units are live.
 fn filled(rules: &str) -> Placed {
     let mut device = device(&format!(
         "units=411 unit_pages=128 logical_pages=44800 low=6 handles=ii {rules}"
@@ -28,8 +28,8 @@ fn amplification(rules: &str, writes: f64) -> f64 {
 
 const MIDAS: &str = "scheme=midas scope=chain";
 
-/// In the first capacities after the fill, no long life has ended yet. The scheme must also use the ages of pages
-/// that have not been overwritten.
+/// Soon after the fill, no long life has ended yet. The scheme must therefore also use the ages of pages that have not
+/// been overwritten.
 #[test]
 fn cold_pages_are_known_before_they_are_overwritten() {
     let (mut device, mut rng) = (filled(MIDAS), Rng::new(4));
@@ -53,7 +53,7 @@ fn a_skewed_load_moves_fewer_pages() {
     }
 }
 
-/// Under uniform writes, no chain of several groups has fewer moves than a single group.
+/// Under uniform writes, a single group has the fewest moves, so the scheme must choose a chain of one group.
 #[test]
 fn a_uniform_load_has_one_group() {
     let (chain, greedy) = (amplification(MIDAS, 0.5), amplification("scheme=none", 0.5));
@@ -85,7 +85,7 @@ fn a_copy_from_a_snapshot_continues_alike() {
     }
 }
 
-/// The fifth word of the state is the number of lives that ended in this epoch. One of two pages is in the sample. The
+/// The fifth word of the state is the number of lives that ended in this epoch. Every second page is in the sample. The
 /// first write after the fill begins a new epoch.
 #[test]
 fn a_trim_ends_the_life_of_a_page() {
@@ -130,9 +130,9 @@ impl Scheme for TwoUnits {
     }
 }
 
-/// Units 0 to 4 hold pages of the host. The first class is above its limit, so unit 0, its oldest, is collected
-/// although unit 3 has fewer live pages. Then unit 1 is the oldest, but has no invalid page, so the rule chooses
-/// among all units: unit 3.
+/// Units 0 to 4 hold pages of the host. The first class is above its limit, so its oldest unit, unit 0, is collected,
+/// although unit 3 has fewer live pages. After that, unit 1 is the oldest, but has no invalid page. The rule therefore
+/// chooses among all units, and chooses unit 3.
 #[test]
 fn a_class_above_its_limit_is_collected_in_order() {
     let words = words("units=8 unit_pages=4 logical_pages=16 low=2 handles=ii scope=chain");

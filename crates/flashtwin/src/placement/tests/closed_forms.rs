@@ -2,11 +2,12 @@
 
 use super::*;
 
-/// Returns the write amplification of a load whose pages `next` draws. The device is first written once in order. Then
-/// `passes` capacities of the load are written, and as many again are measured.
+/// Returns the write amplification of a load; `next` draws a page and a handle for each write. The device is first
+/// written once in order. Then the load writes `passes` times the capacity without measurement, and as much again with
+/// measurement.
 fn measured(device: &mut Placed, passes: u64, mut next: impl FnMut() -> (u32, u16)) -> f64 {
     let pages = u64::from(device.setup().logical_pages);
-    // The pages of the second part of a split load are written through their own handle from the start.
+    // In a split load, the second part of the pages has a handle of its own, which is used from the start.
     let second = if device.setup().handles.len() > 1 {
         pages / 5
     } else {
@@ -36,13 +37,11 @@ fn near(name: &str, found: f64, expected: f64, share: f64) {
     );
 }
 
-/// Number of units that are in use, and number of pages of a unit. `LOGICAL` live pages are 0.8 of the pages of these
-/// units.
+/// Number of units in use, and number of pages of a unit. `LOGICAL` live pages fill 0.8 of the pages of these units.
 const UNITS: u32 = 400;
 const PAGES: u32 = 96;
 const LOGICAL: u32 = UNITS * PAGES / 5 * 4;
-/// Factor on the numbers of units and pages, for tests in which one unit more or less for a stream would change the
-/// result noticeably.
+/// Factor on the number of units, for tests whose result would change noticeably if a stream had one unit more or less.
 const LARGE: u32 = 4;
 
 /// Returns a device in which collection leaves `UNITS` units in use.
@@ -58,18 +57,19 @@ fn times(scale: u32, more: &str) -> Placed {
     ))
 }
 
-/// Returns the effective number of units in use. An open unit counts as half a unit, since it is half full on average.
+/// Returns the effective number of units in use. Each of the `frontiers` open units counts as half a unit, because it
+/// is half full on average.
 fn in_use(frontiers: u32) -> f64 {
     f64::from(UNITS) - 0.5 * f64::from(frontiers)
 }
 
-/// Returns the share of the units in use that is filled by `logical` live pages.
+/// Returns the share of the pages in used units that `logical` live pages fill.
 fn fill(logical: f64, frontiers: u32) -> f64 {
     logical / f64::from(PAGES) / in_use(frontiers)
 }
 
-/// Draws a write. 80 % of the writes are to the first fifth of the pages. Each of the two parts has a handle of its
-/// own.
+/// Draws a write of the split load, as a page and a handle. 80 % of the writes go to the first fifth of the pages. Each
+/// of the two parts of the pages has a handle of its own.
 fn split(rng: &mut Rng) -> (u32, u16) {
     let hot = LOGICAL / 5;
     match rng.below(5) {
@@ -78,13 +78,13 @@ fn split(rng: &mut Rng) -> (u32, u16) {
     }
 }
 
-/// Draws a write of the split load, over `LARGE` times as many pages.
+/// Draws a write of the split load over `LARGE` times as many pages.
 fn spread(rng: &mut Rng) -> (u32, u16) {
     let (lpn, id) = split(rng);
     (LARGE * lpn + rng.below(LARGE.into()) as u32, id)
 }
 
-/// Returns the number of live pages of each of the two parts, as a number of full units.
+/// Returns the numbers of live pages of the two parts, expressed as numbers of full units.
 fn live_of_split() -> [f64; 2] {
     [0.2, 0.8].map(|share| share * f64::from(LOGICAL) / f64::from(PAGES))
 }
@@ -130,7 +130,7 @@ fn uniform_and_permuted_writes() {
 }
 
 /// The greedy rule keeps the units of all streams equally full. If streams have separate units but no quotas, write
-/// amplification is therefore that of uniform writes, whatever the skew.
+/// amplification therefore equals that of uniform writes, whatever the skew.
 #[test]
 fn greedy_over_separate_streams_is_as_uniform_writes() {
     let mut rng = Rng::new(2);

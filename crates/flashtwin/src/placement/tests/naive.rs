@@ -1,4 +1,4 @@
-//! A naive implementation for comparison. Units are lists of pages, and every search examines all of them.
+//! A naive implementation of placement, for comparison. Units are lists of pages, and every search examines all units.
 
 use std::collections::HashMap;
 
@@ -13,20 +13,20 @@ struct Unit {
     bound: bool,
     erases: u32,
     sequence: usize,
-    /// Number of host pages that had been written when a page of the unit last became invalid.
+    /// Host clock (number of host pages written) when a page of the unit last became invalid.
     last_death: u64,
 }
 
 pub struct Naive {
     setup: Setup,
-    /// All units. A unit has an owner if it is in use.
+    /// All units. A unit that is in use has an owner.
     units: Vec<Unit>,
     /// Free units of each group, in the order in which they became free.
     free: Vec<Vec<usize>>,
     sequence: Vec<usize>,
     roam: Vec<Option<usize>>,
     pub programs: u64,
-    /// Number of moved pages, by the class that waited for room, and by the owner of the collected unit.
+    /// Number of moved pages, by the class of the page that waited for room and by the owner of the collected unit.
     pub caused: HashMap<(usize, String), u64>,
     events: Vec<String>,
     did: Vec<String>,
@@ -180,7 +180,7 @@ impl Naive {
             .unwrap()
     }
 
-    /// Records that the host has written or trimmed a page.
+    /// Removes the old copy of a page that the host has written or trimmed.
     fn kill(&mut self, lpn: usize) {
         let host = self.host_by_class.iter().sum();
         if let Some(unit) = self.take(lpn) {
@@ -282,7 +282,7 @@ impl Naive {
             };
             let gain = unit_pages as usize - self.live(victim);
             if self.free[group].len() > low as usize && (gain as f64) < least_gain {
-                // A choice that is declined must not change the state.
+                // If a choice is declined, it must not change the state.
                 (self.shares, self.seen, self.quota, self.due) = quota;
                 return;
             }
@@ -308,7 +308,7 @@ impl Naive {
         }
     }
 
-    /// Returns the best unit; of equals, the one that was opened first.
+    /// Returns the best of the given units. Of several equally good units, returns the one that was opened first.
     fn best(&self, among: &[usize]) -> Option<usize> {
         let whole = self.setup.unit_pages as usize;
         let mut order = among.to_vec();

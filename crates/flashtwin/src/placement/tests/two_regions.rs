@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Writes random pages. A share `writes` of the writes goes to a share 1 - `writes` of the pages. In each of these
-/// two parts, the writes are uniform.
+/// Writes random pages. A share `writes` of the writes goes to a share 1 - `writes` of the pages, and the other writes
+/// go to the other pages. Within each of the two parts, writes are uniform.
 pub(super) fn skewed(device: &mut Placed, writes: f64, capacities: u32, rng: &mut Rng) {
     let logical = device.setup().logical_pages;
     let hot = (f64::from(logical) * (1.0 - writes)).round() as u64;
@@ -17,8 +17,8 @@ pub(super) fn skewed(device: &mut Placed, writes: f64, capacities: u32, rng: &mu
 }
 
 fn two_regions() -> Placed {
-    // Two open units are half full on average, and one unit more than `low` is free. The share of live pages in the
-    // units in use is therefore 0.875.
+    // Two units are open, and half full on average. One unit more than `low` is free. Live pages therefore fill 0.875
+    // of the units in use.
     let mut device = device(
         "units=404 unit_pages=256 logical_pages=89600 low=2 handles=ii scheme=gc scope=scan",
     );
@@ -28,7 +28,7 @@ fn two_regions() -> Placed {
     device
 }
 
-/// The values are those of `gc_theory` (VLDB 2025), computed from the published results.
+/// The expected values are those of `gc_theory` (VLDB 2025), computed from the published results.
 #[test]
 fn amplification_is_near_that_of_ssd_iq() {
     for (writes, published, tolerance) in [
@@ -56,7 +56,7 @@ fn the_limit_falls_once_units_are_emptier() {
     let (mut device, mut rng) = (two_regions(), Rng::new(8));
     skewed(&mut device, 0.5, 3, &mut rng);
     let at = device.report();
-    // If all pages are overwritten in order, all old units become empty.
+    // When all pages are overwritten in order, all old units become empty.
     for _ in 0..4 {
         for lpn in 0..device.setup().logical_pages {
             device.write(Lpn(lpn), 1, None, &[]).unwrap();
@@ -86,8 +86,8 @@ fn a_copy_from_a_snapshot_continues_alike() {
     assert!(!copy.scope.set_words(&wrong));
 }
 
-/// A snapshot lacks the host clock before which no background collection begins. A device that is loaded from it
-/// therefore chooses a victim once more, which must change nothing.
+/// A snapshot omits the host clock before which no background collection begins. A device that is loaded from the
+/// snapshot therefore chooses a victim once more. If this victim is declined, nothing may have changed.
 #[test]
 fn a_declined_choice_leaves_no_trace() {
     for seed in crate::rng::seeds(4) {

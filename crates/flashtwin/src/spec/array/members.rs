@@ -1,4 +1,4 @@
-//! The members of an array, and its front end. The front end and each member are read as devices.
+//! The members of an array, and the array's front end. Each member and the front end are read like devices.
 
 use super::read::{DRIVES, MEMBER};
 use super::{is_array, ArraySpec};
@@ -10,7 +10,7 @@ use crate::spec::section::{section_of, Values};
 use crate::spec::tree::{Entry, Node, Tree};
 use crate::spec::{builtin_names, Buffer, Controller, DeviceSpec, Link};
 
-/// Largest number of members. The members of a stripe are bits of a 64-bit word.
+/// Largest number of members: the members of a stripe are bits of one 64-bit word.
 const MEMBERS_MAX: usize = 60;
 
 /// Largest number of device files that an array may name. The TOML text of an array includes all of these files.
@@ -25,14 +25,15 @@ pub struct MemberFile {
     pub text: String,
 }
 
-/// Reads the device file at a path that `array.members` has. The flag is true if an override gave the path; the path
-/// is then not relative to the array's file. An error states why the file cannot be read.
+/// Reads the device file at a path given in `array.members`. The flag is true if an override gave the path; such a path
+/// is not relative to the array's file. An error states why the file cannot be read.
 pub type ReadMember<'a> = &'a dyn Fn(&str, bool) -> Result<MemberFile, String>;
 
-/// The members of an array, and a device that has the sections of the array's front end.
+/// The members of an array, and its front end. The front end is a device with the sections that the array's file has
+/// for it.
 pub(in crate::spec) struct Made {
     pub members: Vec<DeviceSpec>,
-    /// Drives of members that are not profiles of flashtwin, as their files describe them.
+    /// Drives of the members that are not profiles of flashtwin, as described by their files.
     pub drives: Vec<DeviceSpec>,
     pub front: DeviceSpec,
 }
@@ -92,12 +93,12 @@ impl Made {
     }
 }
 
-/// Whether a name in `array.members` is the path of a file.
+/// Whether a name in `array.members` is a path to a file.
 fn is_file(name: &str) -> bool {
     name.contains('/') || name.ends_with(".toml")
 }
 
-/// Returns the drive with this name that the array's file describes itself.
+/// Returns the drive with this name, if the array's file itself describes it.
 fn described(tree: &Tree, name: &str) -> Option<Tree> {
     let key = format!("{DRIVES}.{name}");
     let place = tree.get(&key)?.place.clone();
@@ -107,7 +108,7 @@ fn described(tree: &Tree, name: &str) -> Option<Tree> {
     Some(drive)
 }
 
-/// Returns the description of a drive. The drive is a device file, a drive that the array's file describes, or a
+/// Returns the description of a drive. The name may be that of a device file, of a drive in the array's file, or of a
 /// profile of flashtwin.
 fn drive(name: &str, tree: &Tree, read: ReadMember) -> Result<Tree, SpecError> {
     let wrong = |message| tree.problem(ArraySpec::members.name(), message);
@@ -136,7 +137,7 @@ fn drive(name: &str, tree: &Tree, read: ReadMember) -> Result<Tree, SpecError> {
     Ok(Tree::parse(text, name)?)
 }
 
-/// Reports entries of `[drives]` that are not tables. Also reports drives with a key `name`, because the name of a
+/// Reports entries of `[drives]` that are not tables. Also reports drives that have a key `name`, because the name of a
 /// drive is that of its section.
 pub(super) fn check_drives(tree: &Tree, problems: &mut Vec<Problem>) {
     let drives = tree.sections.get(DRIVES);
@@ -153,7 +154,7 @@ pub(super) fn check_drives(tree: &Tree, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Returns the sections that array files and device files have in common: those of the front end.
+/// Returns the sections that both array files and device files have: those of the front end.
 pub(super) fn front_sections() -> [&'static str; 4] {
     [
         section_of(&DeviceSpec::name.doc),
@@ -163,7 +164,7 @@ pub(super) fn front_sections() -> [&'static str; 4] {
     ]
 }
 
-/// Splits a text such as `"harmonia*8, ecr"` into the names or files of all members, which are nine in this case.
+/// Splits a text such as `"harmonia*8, ecr"` into the names or files of all members (nine in this example).
 pub(super) fn member_names(text: &str) -> Result<Vec<&str>, String> {
     let mut names = Vec::new();
     for part in text.split(',') {

@@ -1,9 +1,9 @@
 //! Specification of an array: members, layout, and front end.
 //!
 //! An array file has a section `[array]`, whose keys are declared here. The sections `[buffer]`, `[link]` and
-//! `[controller]` are those of the array's own front end. The section `[member]` sets keys of the members
-//! (`gc.low_percent = 6`), which override those of the devices that `array.members` names. A section `[drives.NAME]`
-//! describes a drive in the array file itself.
+//! `[controller]` describe the array's own front end. The section `[member]` sets keys of all members
+//! (`gc.low_percent = 6`). These keys override those of the devices that `array.members` names. A section
+//! `[drives.NAME]` describes a drive in the array file itself.
 
 mod members;
 mod read;
@@ -35,7 +35,7 @@ words! {
         Raid5 = "raid5",
         /// Striping with two rotating parities.
         Raid6 = "raid6",
-        /// Groups of members, each with one parity. One group receives the writes while the others collect.
+        /// Groups of members, with one parity per group. One group receives the writes while the other groups collect.
         Swan = "swan",
     }
 }
@@ -44,7 +44,7 @@ impl Level {
     /// Returns the number of members that may fail while all data can still be read.
     pub fn redundancy(self, members: u32) -> u32 {
         match self {
-            // Reading in a group with a failed member is not modelled (D-104).
+            // A group that lacks a member is not modelled (D-104).
             Level::Raid0 | Level::Swan => 0,
             Level::Raid1 => members - 1,
             Level::Raid10 | Level::Raid5 => 1,
@@ -54,7 +54,7 @@ impl Level {
 }
 
 words! {
-    /// Movement of the parity from row to row (D-23).
+    /// Placement of the parity, which moves from row to row (D-23).
     pub enum Rotation {
         /// Parity moves down from the last member. The first data unit is on the member after the parity.
         LeftSymmetric = "left-symmetric",
@@ -86,7 +86,7 @@ impl Rotation {
 }
 
 words! {
-    /// Condition under which the array's buffer treats a page as one whose chip is in GC (D-26).
+    /// Condition under which a page in the array's buffer counts as a page whose chip is in GC (D-26).
     pub enum MemberInGc {
         /// Any chip of the page's member is in GC.
         Any = "any",
@@ -100,28 +100,29 @@ words! {
 words! {
     /// Members from which the array reads a page.
     pub enum Reads {
-        /// The array reads a page from the page's own member, even if it has to wait there.
+        /// The array reads a page from the member that holds it, even if the read has to wait there.
         Direct = "direct",
-        /// If the page's chip is in GC, the array reads the page from another copy or from the other members of its
-        /// stripe. If a chip needed for that is in GC as well, the array reads the page from its own member.
+        /// If the page's chip is in GC, the array reads another copy of the page, or computes the page from the other
+        /// members of its stripe. If a chip needed for that is in GC, too, the array reads the page from its own
+        /// member.
         AroundGc = "around-gc",
-        /// The array reads the page from its own member. After a delay, it also reads it from another copy or from
-        /// the other members of its stripe. The first completion is used.
+        /// The array reads the page from its own member. After a delay, it also reads another copy, or computes the
+        /// page from the other members of its stripe. The result that is complete first is used.
         Hedged = "hedged",
     }
 }
 
 words! {
-    /// Collections that keep a page in the array's buffer.
+    /// Collections during which the array's buffer keeps a page.
     pub enum Protect {
         /// GC on the member that holds the page (GCaR section 3.2).
         Data = "data",
-        /// GC on that member, or on a member with the parity or another copy of the page.
+        /// GC on the member that holds the page, or on a member with the parity or another copy of the page.
         Stripe = "stripe",
     }
 }
 
-/// Condition of keys that have a meaning only with the level SWAN (groups of members).
+/// Condition of keys that apply only to the level SWAN (groups of members).
 const SWAN: Only = &[(ArraySpec::level.name(), &[Level::Swan.name()])];
 
 /// Returns all keys of `[array]`, in the order of the documentation.
@@ -181,7 +182,7 @@ section! {
         idle_until_percent: Option<f64> = "array.idle_until_percent", Kind::Percent, OPTIONAL, &[],
             "While the array is idle, pools collect until this share of their blocks is free; default: the whole reserve.", "Harmonia section 4.3.2: the reserve";
     } and {
-        /// Drives of members that are not profiles of flashtwin, without the keys of `[member]`.
+        /// Drives of the members that are not profiles of flashtwin, without the changes by keys of `[member]`.
         drives: Vec<DeviceSpec> = made.drives;
         /// Short name, as in `devices/NAME.toml`.
         name: String = made.front.name;
@@ -201,7 +202,8 @@ fn chunk_pages(v: &Values, member: &DeviceSpec) -> u32 {
     saturating_u32(bytes / u64::from(member.geometry.page_bytes))
 }
 
-/// Returns the size of a segment: the given one, or by default the data pages of one block per plane of a member.
+/// Returns the size of a segment in pages. The default is one block from each plane of a member, counting only data
+/// pages.
 fn segment_pages(v: &Values, member: &DeviceSpec) -> u32 {
     let g = &member.geometry;
     match v.get(&ArraySpec::segment_pages) {
@@ -210,7 +212,7 @@ fn segment_pages(v: &Values, member: &DeviceSpec) -> u32 {
     }
 }
 
-/// Returns `member_in_gc_share`, if the value of `member_in_gc` requires it.
+/// Returns `member_in_gc_share` if `member_in_gc` is `share`; otherwise the key has no effect.
 fn share(v: &Values, member_in_gc: MemberInGc) -> Option<f64> {
     let counts = member_in_gc == MemberInGc::Share;
     counts.then(|| v.setting(&ArraySpec::member_in_gc_share))

@@ -15,34 +15,33 @@ use crate::spec::WriteUnits;
 use crate::spec::{Ftl, Mapping};
 use crate::units::{narrow, Time};
 
-/// Largest number of pages of a device. Page numbers have 32 bits, and the largest one stands for "no page".
+/// Largest number of pages of a device. Page numbers have 32 bits, and the largest number means "no page".
 pub(super) const PAGES_MAX: u64 = u32::MAX as u64 - 1;
-/// Name of the section with the keys of the members.
+/// Name of the section whose keys apply to all members.
 pub(super) const MEMBER: &str = "member";
-/// The section with the drives that the file itself describes, by name.
+/// Name of the section with the drives that the array file itself describes.
 pub(super) const DRIVES: &str = "drives";
 
-/// Returns the name of the section with the keys of an array.
+/// Returns the name of the section with the keys of the array.
 pub(super) fn array_section() -> &'static str {
     section_of(&ArraySpec::level.doc)
 }
 
-/// Whether the file describes an array. It does if it has a section `[array]`.
+/// Whether the file describes an array, which is the case if it has a section `[array]`.
 pub fn is_array(toml_text: &str) -> bool {
     Tree::parse(toml_text, "").is_ok_and(|tree| tree.sections.contains_key(array_section()))
 }
 
 impl ArraySpec {
-    /// Reads and checks an array file. Messages name it by `origin`.
+    /// Reads and checks an array file. Error messages refer to the file as `origin`.
     ///
     /// # Errors
-    /// Fails if the text is not TOML, or if a key or value is wrong. The message lists all problems, each with its
-    /// line.
+    /// Fails if the text is not TOML, or if a key or a value is wrong. The message lists all problems with their lines.
     pub fn parse(toml_text: &str, origin: &str) -> Result<ArraySpec, SpecError> {
         Self::with_overrides(toml_text, origin, &[])
     }
 
-    /// Reads an array file as [`ArraySpec::parse`] does, after setting dotted keys. The keys are those of `[array]`,
+    /// Reads an array file like [`ArraySpec::parse`], but first sets dotted keys. These are keys of `[array]`,
     /// `[buffer]`, `[link]` and `[controller]`, and keys of the members such as `member.gc.low_percent`. Members that
     /// are given by device files are refused, because this function reads no files.
     ///
@@ -59,7 +58,7 @@ impl ArraySpec {
         Self::with_files(toml_text, origin, overrides, &read)
     }
 
-    /// Reads an array file as [`ArraySpec::with_overrides`] does. `read` returns the device files of members.
+    /// Reads an array file like [`ArraySpec::with_overrides`]. `read` returns the device files of members.
     ///
     /// # Errors
     /// Fails as [`ArraySpec::parse`] does, or if `read` fails.
@@ -156,7 +155,7 @@ impl ArraySpec {
         }
     }
 
-    /// Checks that the level and the members permit the given ways to read, and to coordinate collections.
+    /// Checks that the level and the members permit the given way of reading and the given coordination of collections.
     fn check_schemes(&self, report: &mut dyn FnMut(&str, String)) {
         let count = self.members.len();
         let read_once = self.level.redundancy(narrow(count)) == 0 && self.level != Level::Swan;
@@ -190,7 +189,7 @@ impl ArraySpec {
         }
     }
 
-    /// Checks that all members have the same page size, and that there are not too many pages.
+    /// Checks that all members have the same page size, and that the array does not have too many pages.
     fn check_pages(&self, report: &mut dyn FnMut(&str, String)) {
         let page_bytes = self.page_bytes();
         let mut members = self.members.iter();
@@ -214,13 +213,14 @@ impl ArraySpec {
         }
     }
 
-    /// Returns the number of pages of each member that the array uses: the number of pages of the smallest member.
+    /// Returns the number of pages that the array uses on each member. It is the number of pages of the smallest
+    /// member.
     pub fn member_pages(&self) -> u64 {
         let pages = self.members.iter().map(|m| u64::from(m.exported_pages()));
         pages.min().unwrap_or(0)
     }
 
-    /// Returns the minimum time between the starts of rebuilding two rows.
+    /// Returns the minimum time between the starts of two row rebuilds, which limits the rate of a rebuild.
     pub(crate) fn rebuild_row_time(&self) -> Time {
         let row = u128::from(self.chunk_pages) * u128::from(self.page_bytes());
         let rate = u128::from(self.rebuild_mib_per_s) << 20;
@@ -254,7 +254,7 @@ impl ArraySpec {
     }
 }
 
-/// Returns the values of all keys, as given or by default. Keys of SWAN have values only if the level is SWAN.
+/// Returns the values of all keys, as given or by default. If the level is not SWAN, keys of SWAN have no values.
 fn values(tree: &Tree, problems: &mut Vec<Problem>) -> Values {
     let table = Table {
         tree,
@@ -273,7 +273,7 @@ fn values(tree: &Tree, problems: &mut Vec<Problem>) -> Values {
     values
 }
 
-/// Reports sections and keys that an array file does not have.
+/// Reports sections and keys that are not allowed in an array file.
 fn unknown(tree: &Tree, problems: &mut Vec<Problem>) {
     let own = [array_section(), MEMBER, DRIVES];
     for (name, section) in &tree.sections {

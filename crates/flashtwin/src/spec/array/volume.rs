@@ -8,8 +8,8 @@ use crate::spec::decimal::percent_of;
 use crate::spec::section::Values;
 use crate::units::narrow;
 
-/// Number of segments that each group needs in addition to those filled with the host's data: one that is being
-/// written, one that receives moved pages, and one that collection can free.
+/// Number of segments that each group needs in addition to those filled with host data: one that is being written, one
+/// that receives moved pages, and one that collection can free.
 const SPARE_SEGMENTS: u64 = 3;
 
 impl ArraySpec {
@@ -23,7 +23,7 @@ impl ArraySpec {
         self.member_pages() / u64::from(self.segment_pages.max(1))
     }
 
-    /// Returns the number of data pages of a segment. One member of the group holds parity.
+    /// Returns the number of data pages of a segment. In each segment, one member of the group holds parity.
     fn data_pages_per_segment(&self) -> u64 {
         let members = self.members_per_group().saturating_sub(1);
         u64::from(self.segment_pages) * u64::from(members)
@@ -34,7 +34,7 @@ impl ArraySpec {
         u64::from(self.groups) * self.segments_per_group() * self.data_pages_per_segment()
     }
 
-    /// Returns the number of pages that the host can address.
+    /// Returns the number of pages that the host can address: the data pages of all groups without the spare pages.
     pub(super) fn volume_pages(&self) -> u64 {
         let all = self.data_pages_of_groups();
         all - percent_of(all, self.spare_percent)
@@ -174,7 +174,7 @@ mod tests {
         }
     }
 
-    /// 436 blocks of a plane are usable, each with 63 data pages. In a group of two members, half of the pages are
+    /// Each plane has 436 usable blocks, with 63 data pages each. In a group of two members, half of the pages are
     /// parity. A fifth of the other pages is spare.
     #[test]
     fn sizes_follow_from_the_members() {

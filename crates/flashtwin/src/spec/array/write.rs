@@ -1,4 +1,4 @@
-//! Writes an array as TOML text. The same array can be read from this text.
+//! Writes an array as TOML text, from which the same array can be read.
 
 use super::members::front_sections;
 use super::read::{array_section, DRIVES, MEMBER};
@@ -16,8 +16,8 @@ use crate::spec::{Buffer, DeviceSpec, Gc};
 const ROWS: &[&[Row<ArraySpec>]] = &[ArraySpec::ROWS];
 
 impl ArraySpec {
-    /// Returns the whole array as TOML. For a member, the text has only the keys that differ from those of the device
-    /// that `array.members` names.
+    /// Returns the whole array as TOML. Of the members' keys, the text has only those that differ from the devices that
+    /// `array.members` names.
     pub fn to_toml(&self) -> String {
         let front = DeviceSpec {
             name: self.name.clone(),
@@ -43,7 +43,7 @@ impl ArraySpec {
         text
     }
 
-    /// Returns the keys of the members that differ from the named devices, one per line.
+    /// Returns the keys of members that differ from the devices that `array.members` names, one key per line.
     fn set_of_members(&self) -> String {
         let named = |member: &DeviceSpec| {
             let described = self.drives.iter().find(|drive| drive.name == member.name);
@@ -67,8 +67,8 @@ impl ArraySpec {
             }
             for doc in keys() {
                 let value = member.value_toml(doc.key);
-                // In an ideal array, `gc.ideal` of the members follows from the coordination scheme, so it is not
-                // written.
+                // In an array with the coordination `ideal`, `gc.ideal` of the members follows from the coordination,
+                // so it is not written.
                 let is_written = doc.key != Gc::ideal.name() || self.coordination.name != IDEAL;
                 if value != named.value_toml(doc.key) && is_written {
                     set.extend(value.map(|value| (doc.key, value)));
@@ -81,7 +81,7 @@ impl ArraySpec {
         lines.collect()
     }
 
-    /// Returns the value of a key of `[array]` as TOML text; `None` if it has none.
+    /// Returns the value of a key of `[array]` as TOML text; `None` if the key has no value.
     pub fn value_toml(&self, key: &str) -> Option<String> {
         let doc = array_keys().iter().find(|doc| doc.key == key)?;
         if !has_meaning(ROWS, self, doc) {
@@ -190,7 +190,7 @@ mod tests {
         }
     }
 
-    /// Returns the text of a device file. One of its keys has a value that no profile has.
+    /// Returns the text of a device file in which one key has a value that no profile has.
     fn drive(name: &str) -> String {
         let text = builtin("harmonia").unwrap();
         let changes = [("name", name), ("gc.low_percent", "7")];

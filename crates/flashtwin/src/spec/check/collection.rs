@@ -1,4 +1,4 @@
-//! Constraints between the settings of garbage collection and wear levelling.
+//! Checks that the settings of garbage collection and wear levelling do not contradict each other or other settings.
 
 use super::super::{
     Buffer, DeviceSpec, Ftl, Gc, Geometry, Moves, MsrNand, Nand, Placement, Separation, SlcCache,
@@ -8,7 +8,8 @@ use crate::ftl::{DYNAMIC_LEVELLING, NO_LEVELLING, REFERENCE_LEVELLING, STATIC_LE
 use crate::gc::GREEDY;
 use crate::placement;
 
-/// Checks that pages are separated in one way only, and that the back end supports the choice of victims.
+/// Checks that only one setting separates pages, that the early watermark is within its range, and that the back end
+/// supports the victim rule.
 pub(super) fn check(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     separation(spec, report);
     if let Some(idle) = spec.gc.idle_percent {
@@ -40,7 +41,7 @@ pub(super) fn check(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     }
 }
 
-/// Checks that either the FTL or the buffer policy separates pages.
+/// Checks that the FTL and the buffer policy do not both separate pages.
 fn separation(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     let separation = Ftl::separation;
     match spec.ftl.separation {
@@ -84,7 +85,8 @@ fn separation(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     }
 }
 
-/// Checks the conditions of the reference's wear levelling: its back end, an erase limit, and the greedy victim rule.
+/// Checks the conditions of the reference's wear levelling: the `msr` back end, an erase limit, and the greedy victim
+/// rule.
 fn reference_levelling(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     let wrong = match (&spec.nand, spec.wear.erase_limit, spec.gc.victim.name) {
         (Nand::Modern(_), ..) => {
@@ -103,7 +105,7 @@ fn reference_levelling(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) 
     report(Wear::levelling.name(), format!("\"reference\" {wrong}"));
 }
 
-/// Checks the conditions of devices that write by units. Also checks that every load finds room in the units.
+/// Checks the conditions for devices that write by units, and that every load finds room in the units.
 fn write_units(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     let with = format!("with {} must be", WriteUnits::scheme);
     let (row, pages) = (spec.pages_per_program(), spec.geometry.pages_per_block);
@@ -148,8 +150,8 @@ fn write_units(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     }
     match spec.placement_setup() {
         Some(Ok(setup)) => {
-            // Collections that begin early keep more units free. They must be able to reach that number, since they
-            // would never end otherwise.
+            // Early collections keep more units free. They must be able to reach this number, because otherwise they
+            // would never end.
             let early = placement::Setup {
                 low: setup.early.max(setup.low),
                 ..setup.clone()
@@ -165,8 +167,8 @@ fn write_units(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     }
 }
 
-/// Checks the conditions of superblocks: writes go to all dies in turn, there is one write stream, and the victim
-/// rule is greedy.
+/// Checks the conditions for superblocks. For example, writes must go to all dies in turn, there must be only one write
+/// stream, and the victim rule must be greedy.
 fn superblocks(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     let with = format!("with {} = \"superblock\" must be", Gc::granularity);
     let (unit, pages) = (spec.pages_per_program(), spec.geometry.pages_per_block);

@@ -1,6 +1,6 @@
 //! Checks that the settings of a device do not contradict each other.
 //!
-//! The type and the range of each value have been checked before.
+//! The type and the range of each single value have been checked before.
 
 mod collection;
 
@@ -14,16 +14,16 @@ use crate::component::{size, Kind, Pages};
 use crate::ftl::{chip, LEAD_MAX};
 use crate::units::Time;
 
-/// Largest number of pages. Page numbers have 32 bits, and the largest one stands for "no page".
+/// Largest number of pages. Page numbers have 32 bits, and the largest number means "no page".
 const PAGES_MAX: u64 = u32::MAX as u64 - 1;
 /// Longest transfer of a page.
 const PAGE_TRANSFER_MAX: Time = Time::from_s(1);
-/// Permitted numbers of logical pages in a flash page.
+/// Permitted numbers of logical pages per flash page.
 const FLASH_PAGE_PAGES: std::ops::RangeInclusive<u32> = 1..=64;
 
 /// Reports all contradictions, each as key and message.
 pub(super) fn check(spec: &DeviceSpec, v: &Values, report: &mut dyn FnMut(&str, String)) {
-    // The checks below compute with quantities that are bounded only if the checks of the geometry succeed.
+    // The checks below compute with quantities that have bounds only if the check of the geometry succeeds.
     if !geometry(spec, report) {
         return;
     }
@@ -113,7 +113,7 @@ fn geometry(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) -> bool {
     sound
 }
 
-/// Checks that every queue belongs to one class, and that the burst size is one that NVMe permits.
+/// Checks that there are enough queues for all priority classes, and that NVMe permits the burst size.
 fn queues(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     let host = &spec.host;
     if host.burst > 0 && !host.burst.is_power_of_two() {
@@ -144,8 +144,8 @@ fn queues(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     }
 }
 
-/// Checks that the reserve is large enough for the open blocks and the low watermark. With a smaller reserve, a full
-/// device could not collect.
+/// Checks that the reserve has more blocks than the open blocks and the low watermark together. With a smaller reserve,
+/// a full device could not collect.
 fn reserve(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     let exported = spec.pages_per_chip_exported();
     let stride = spec.ftl.stride_pages;
@@ -168,7 +168,7 @@ fn reserve(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     pool_of(spec).check(spec, report);
 }
 
-/// Numbers of blocks of a pool. A pool collects independently of other pools.
+/// Numbers of blocks of a pool: a set of blocks that is collected independently of other sets.
 struct Pool {
     name: &'static str,
     blocks: u32,
@@ -204,8 +204,8 @@ fn pool_of(spec: &DeviceSpec) -> Pool {
 }
 
 impl DeviceSpec {
-    /// Returns the number of blocks of a pool that the logical pages do not need. A pool is a chip, or a plane if the
-    /// `msr` back end moves pages by copy-back.
+    /// Returns the number of blocks of a pool that are in excess of the logical pages. A pool is a plane if the `msr`
+    /// back end uses copy-back, otherwise a chip.
     pub fn spare_blocks_pool(&self) -> u32 {
         pool_of(self).spare
     }
@@ -221,7 +221,7 @@ impl Pool {
             active,
         } = self;
         if *low == 0 {
-            // The value is rounded up, so that the value that the message suggests is sufficient.
+            // The value is rounded up, so that the value suggested in the message is large enough.
             let least = (1e6 / f64::from(*blocks)).ceil() / 1e4;
             report(
                 Gc::low_percent.name(),
@@ -246,7 +246,7 @@ impl Pool {
     }
 }
 
-/// Checks that a chip has the blocks that its translation layer needs.
+/// Checks that a chip has enough blocks for its translation layer.
 fn translation_layer(setup: &chip::Setup, report: &mut dyn FnMut(&str, String)) {
     let Err(error) = setup.check() else { return };
     let kind = Ftl::kind;
@@ -272,7 +272,8 @@ fn back_end(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     }
 }
 
-/// Checks that parallel units consist of whole planes, and that pages stay in a plane only with copy-back.
+/// Checks that parallel units consist of whole planes. Also checks the settings that need copy-back or another back
+/// end.
 fn check_msr(spec: &DeviceSpec, msr: &MsrNand, report: &mut dyn FnMut(&str, String)) {
     let (units, planes) = (msr.parallel_units, spec.geometry.planes_per_chip);
     let copy_back = MsrNand::copy_back;
@@ -313,7 +314,7 @@ fn check_msr(spec: &DeviceSpec, msr: &MsrNand, report: &mut dyn FnMut(&str, Stri
     }
 }
 
-/// Checks that blocks consist of whole rows. Also checks that host reads have priority if they can suspend other
+/// Checks that blocks consist of whole programs. Also checks that host reads have priority if they can suspend other
 /// operations.
 fn check_modern(spec: &DeviceSpec, modern: &ModernNand, report: &mut dyn FnMut(&str, String)) {
     let (page, pages) = (spec.geometry.page_bytes, spec.geometry.pages_per_block);
@@ -354,8 +355,8 @@ fn check_modern(spec: &DeviceSpec, modern: &ModernNand, report: &mut dyn FnMut(&
     }
 }
 
-/// Checks the SLC write cache. It must have at least one block, and a block in SLC mode at least one row. Cells must
-/// have several bits. No other setting may separate pages.
+/// Checks the SLC write cache. It must have at least one block, and a block in SLC mode must have at least one row.
+/// Cells must have several bits, and no other setting may separate pages.
 fn check_slc_cache(spec: &DeviceSpec, modern: &ModernNand, report: &mut dyn FnMut(&str, String)) {
     let wrong = if modern.cell == Cell::Slc {
         let cell = ModernNand::cell;
@@ -376,7 +377,7 @@ fn check_slc_cache(spec: &DeviceSpec, modern: &ModernNand, report: &mut dyn FnMu
     report(SlcCache::percent.name(), wrong);
 }
 
-/// Checks that a list of times has one entry for each page type of the cell.
+/// Checks that a list of times has either one entry, or one entry for each page type of the cell.
 fn page_types(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     let (types, cell) = match &spec.nand {
         Nand::Msr(_) => (1, "the \"msr\" back end".into()),
@@ -404,8 +405,8 @@ fn page_types(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     }
 }
 
-/// Checks that the buffer has a whole number of pages, and at most the number of pages of the flash. Returns false if
-/// it has no page.
+/// Checks that the buffer has a whole number of pages, and not more pages than the flash. Returns false if the buffer
+/// has less than one page.
 fn capacity(spec: &DeviceSpec, bytes: u64, report: &mut dyn FnMut(&str, String)) -> bool {
     let page = u64::from(spec.geometry.page_bytes);
     let key = Buffer::capacity_pages.name();
@@ -430,8 +431,8 @@ fn capacity(spec: &DeviceSpec, bytes: u64, report: &mut dyn FnMut(&str, String))
     true
 }
 
-/// Checks that the windows of the policy are not larger than the buffer. Also checks that the read cache, and the
-/// number of pages that the policy remembers, do not exceed [`BEYOND_MAX`].
+/// Checks that the windows of the policy are not larger than the buffer. Also checks the size of the read cache and the
+/// number of pages that the policy remembers: neither may exceed [`BEYOND_MAX`].
 fn windows(buffer: &Buffer, report: &mut dyn FnMut(&str, String)) {
     let mut at_most = |key: &str, pages, most, what: &str| {
         if pages > most {
@@ -460,7 +461,7 @@ fn windows(buffer: &Buffer, report: &mut dyn FnMut(&str, String)) {
     }
 }
 
-/// Checks that a time passes between two pauses, and that their distance is 0 if they have no length.
+/// Checks that a pause ends before the next one begins. If pauses have length 0, their interval must be 0, too.
 fn pauses(buffer: &Buffer, report: &mut dyn FnMut(&str, String)) {
     let (pause, every) = (buffer.pause, buffer.pause_every);
     let (pause_key, every_key) = (Buffer::pause.name(), Buffer::pause_every.name());
@@ -472,5 +473,5 @@ fn pauses(buffer: &Buffer, report: &mut dyn FnMut(&str, String)) {
     }
 }
 
-/// Largest number of pages of a read cache, and of pages that a policy remembers.
+/// Largest number of pages in a read cache, and largest number of pages that a policy remembers.
 const BEYOND_MAX: u32 = 1 << 28;

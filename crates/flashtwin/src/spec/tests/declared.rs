@@ -1,4 +1,4 @@
-//! Every key has a reader and a writer: a value that is set appears in the written text.
+//! Every key has a reader and a writer: if a value is set, it is in the written text.
 
 use super::SMALL;
 use crate::component::Kind;
@@ -7,7 +7,7 @@ use crate::spec::tree::Tree;
 use crate::spec::{array_keys, builtin_array, keys, KeyDoc};
 use crate::{ArraySpec, DeviceSpec};
 
-/// Returns a value of a key that differs from its default, in the form in which the writer writes it.
+/// Returns a value of a key other than its default, formatted like the writer formats it.
 fn sample(doc: &KeyDoc) -> String {
     let other = |values: &[String]| {
         let mut values = values.iter();
@@ -34,7 +34,7 @@ fn sample(doc: &KeyDoc) -> String {
     }
 }
 
-/// Returns the settings with which a key has a meaning. The settings of its selectors are first.
+/// Returns settings with which a key has a meaning. Each selector is set before the keys that depend on it.
 fn conditions(doc: &KeyDoc, keys: &[KeyDoc]) -> Vec<(String, String)> {
     let mut set: Vec<(String, String)> = Vec::new();
     for (selector, wanted) in doc.only {
@@ -54,7 +54,7 @@ fn every_key_of_a_device_is_read_and_written() {
     for doc in keys() {
         let sample = sample(doc);
         let mut set = conditions(doc, keys());
-        // A region needs a size. Times in SLC mode need blocks in SLC mode.
+        // Some keys need others: a region needs a size, and times in SLC mode need blocks in SLC mode.
         match doc.key {
             "ftl.separation" => set.push(("ftl.region_percent".into(), "5".into())),
             key if key.starts_with("nand.pslc") => {

@@ -30,8 +30,8 @@ fn row(doc: &KeyDoc) -> String {
 const HEAD: &str =
     "| key | takes | default | what it does | where it comes from |\n|---|---|---|---|---|\n";
 
-/// Returns the page with new tables. Each table has the keys from the key of its first row on, up to the key before
-/// that of the next table's first row.
+/// Returns the page with new tables. Each table begins with the key in its present first row, and ends before the key
+/// in the first row of the next table.
 fn written(page: &str, keys: &[KeyDoc]) -> String {
     let (before, rest) = page.split_once(HEAD).expect("a table of keys");
     let tables: Vec<&str> = rest.split(HEAD).collect();
@@ -55,12 +55,12 @@ fn written(page: &str, keys: &[KeyDoc]) -> String {
     text
 }
 
-/// First two lines of the table of keys by translation layer and back end.
+/// First two lines of the table that shows which translation layers and back ends have a key.
 const BY_LAYER: &str =
     "| key | page map, `msr` | page map, `modern` | layers of chips, `msr` | layers of chips, \
                         `modern` |\n|---|---|---|---|---|\n";
 
-/// Returns the page with a new table of the keys that only some layers and back ends have.
+/// Returns the page with a new table of those keys that exist only with some translation layers and back ends.
 fn written_by_layer(page: &str) -> String {
     let layers = chip::ENTRIES.iter().map(|entry| entry.name);
     let layers: Vec<&str> = layers.collect();
@@ -93,7 +93,8 @@ fn written_by_layer(page: &str) -> String {
     format!("{before}{table}{behind}")
 }
 
-/// Checks that a page has the tables that follow from the keys. With `FLASHTWIN_WRITE_DOCS=1`, writes them instead.
+/// Checks that a page has the tables that follow from the keys. With `FLASHTWIN_WRITE_DOCS=1`, writes the tables
+/// instead.
 fn check_page(file: &str, written: impl Fn(&str) -> String) {
     let path = format!("{}/../../docs/{file}", env!("CARGO_MANIFEST_DIR"));
     let page = std::fs::read_to_string(&path).expect("the page is there");

@@ -3,14 +3,14 @@
 use super::{small_with, SMALL};
 use crate::DeviceSpec;
 
-/// Returns the messages about `text`, one line per problem.
+/// Returns the error messages for a device file with this text, one line per problem.
 fn error_message(text: &str) -> String {
     DeviceSpec::parse(text, "x.toml")
         .expect_err("must be refused")
         .to_string()
 }
 
-/// Pairs of a text in the small device and its replacement, each with the message that the replacement causes.
+/// Test cases: a part of the small device's text, its replacement, and the message that the replacement causes.
 const CASES: &[(&str, &str, &str)] = &[
     (
         "chips = 2",
@@ -491,7 +491,7 @@ fn a_file_that_is_no_device_is_refused_as_a_whole() {
     assert!(error_message(&deep).contains("not TOML"));
     let dotted = format!("{}b = 1", "a.".repeat(30_000));
     assert!(!error_message(&dotted).is_empty());
-    // Root keys whose names look like dotted keys are not these dotted keys.
+    // A root key whose name looks like a dotted key is not this dotted key.
     assert!(
         error_message("\"geometry.chips\" = 3").contains("\"chips\" belongs to section [geometry]")
     );

@@ -1,4 +1,4 @@
-//! Tests of device files: permitted values, and messages about other values.
+//! Tests of device files: permitted values, and the messages about values that are not permitted.
 
 mod declared;
 mod docs;
@@ -8,7 +8,7 @@ mod overrides;
 mod profiles;
 mod together;
 
-/// A device like those of the reference's small cases. The file has only the keys that are required.
+/// A device like those in the reference's small cases. The file has only the required keys.
 pub(super) const SMALL: &str = r#"name = "small"
 
 [geometry]

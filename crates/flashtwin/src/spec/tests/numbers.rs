@@ -1,4 +1,5 @@
-//! Units, exactness of numbers, defaults, derived quantities, and texts that are not device files.
+//! Tests of units, of the exactness of numbers, of defaults and derived quantities, and of texts that are not device
+//! files.
 
 use super::{small_with, SMALL};
 use crate::component::Pages;
@@ -164,7 +165,7 @@ fn no_text_makes_it_panic() {
                     let piece = PIECES[stream.below(PIECES.len())];
                     drop(bytes.splice(at..end, piece.bytes()));
                 }
-                // A digit is replaced by a digit, so that the file stays plausible and the later checks are executed.
+                // Digits are replaced only by digits, so that the file stays plausible and reaches the later checks.
                 _ => {
                     let digits: Vec<usize> = (0..bytes.len())
                         .filter(|&i| bytes[i].is_ascii_digit())

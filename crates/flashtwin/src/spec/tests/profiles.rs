@@ -1,4 +1,4 @@
-//! The profiles of flashtwin: each can be read, written and read again, and exports the size that its paper states.
+//! The profiles of flashtwin: each can be read, written and read again, and exports the capacity that its paper states.
 
 use crate::spec::{builtin, builtin_names, Nand};
 use crate::{DeviceSpec, Time};
@@ -22,7 +22,7 @@ fn every_profile_reads_and_reads_back_equal() {
     assert_eq!(builtin("nand"), None);
 }
 
-/// FASTER's default logs need more spare blocks than some drives have. The message then states that.
+/// The default logs of FASTER need more spare blocks than some drives have. The error message then states this.
 #[test]
 fn every_profile_takes_every_translation_layer() {
     for name in builtin_names() {

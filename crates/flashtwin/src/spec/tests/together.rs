@@ -1,9 +1,10 @@
-//! Combinations of settings that are not permitted, and the messages about them.
+//! Combinations of settings that are not permitted, and the error messages about them.
 
 use crate::spec::builtin;
 use crate::DeviceSpec;
 
-/// Returns the messages about a profile with the given settings, without their positions.
+/// Returns the error messages for a profile with the given settings, without the positions of the
+/// problems.
 fn error_message(profile: &str, settings: &[(&str, &str)]) -> String {
     let spec = DeviceSpec::with_overrides(builtin(profile).unwrap(), profile, settings);
     let problems = spec.expect_err("must be refused").problems;
@@ -60,7 +61,8 @@ fn superblocks_need_turns_and_one_stream() {
     ];
     let two = [&two[..], &[superblock]].concat();
     DeviceSpec::with_overrides(builtin("tlc-client").unwrap(), "tlc-client", &two).unwrap();
-    // Without superblocks, this reserve suffices. With superblocks, two blocks more are needed.
+    // Without superblocks, this reserve is sufficient. With superblocks, the device needs two more
+    // blocks.
     let few = [
         ("geometry.blocks_per_plane", "20"),
         ("geometry.planes_per_chip", "1"),
@@ -125,7 +127,8 @@ fn queues_have_one_class_each() {
     );
 }
 
-/// A device with each of the settings is written. Reading the text must return the same device.
+/// For each of the settings, a device with it is written as text. The same device must be read from
+/// this text.
 #[test]
 fn written_device_file_reads_back() {
     for (profile, settings) in [

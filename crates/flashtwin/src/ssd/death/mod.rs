@@ -47,9 +47,10 @@ impl std::fmt::Display for DieError {
 impl std::error::Error for DieError {}
 
 impl Ssd {
-    /// Makes a die fail at this instant. Its contents can no longer be read, and it accepts no programs and erases.
-    /// Programs in flight to it are repeated on other dies. Returns the number of lost pages. A read of a lost page
-    /// ends with [`crate::Status::Failed`] until the page is written again, to another die, or trimmed.
+    /// Makes a die fail at this instant. From then on, the die cannot be read, programmed or erased. Programs in flight
+    /// to it are repeated on other dies. Pages whose flash copy is on the die are lost. A read of a lost page ends with
+    /// [`crate::Status::Failed`] until the page is written again (to another die) or trimmed. Returns the number of
+    /// lost pages.
     ///
     /// # Errors
     /// Fails if there is no such die, if it is dead already, or if the device cannot work without it.
@@ -109,7 +110,8 @@ impl Flash {
         pages
     }
 
-    /// Returns the next chip in turn that is not dead. If all are dead, returns any chip; writes then find no room.
+    /// Returns the next chip in turn that is not dead. If all are dead, returns any chip. Writes to this chip then find
+    /// no room.
     #[cold]
     pub(super) fn next_living(&mut self) -> u32 {
         for _ in 0..self.placement.writes_a_turn() {
@@ -121,8 +123,9 @@ impl Flash {
         self.next_turn()
     }
 
-    /// Handles an operation that ended, on a device with a dead die. A read on that die fails. A program on that die
-    /// is repeated on another die, with the data in the controller's memory.
+    /// Processes the end of an operation on a device with a dead die. If the operation was a read on the dead die, it
+    /// fails. If it was a program on the dead die, it is repeated on another die, with the data in the controller's
+    /// memory. Returns the operation unless it is repeated.
     #[cold]
     pub(super) fn after_death(
         &mut self,
@@ -147,8 +150,9 @@ impl Flash {
         None
     }
 
-    /// Handles a program that found no room. A program that is repeated because its die failed is passed on to the next
-    /// living die, until all living dies, or 255 of them, have refused it.
+    /// Processes the end of a program that found no room. If this is the repetition of a program whose die failed, it
+    /// is passed on to the next living die, until all living dies (at most 255) have refused it. Returns the program if
+    /// it is not passed on.
     fn after_refusal(
         &mut self,
         chip: usize,

@@ -11,16 +11,17 @@ use crate::array::table::NONE;
 use crate::request::Op;
 use crate::units::Lpn;
 
-/// Consecutive pages of a request to a member; all of them are at one place of one row.
+/// Consecutive pages of a request to a member. All of them are in the same row and at the same place of their stripes.
 struct Pages {
     stripe: Stripe,
     place: u32,
-    /// The first operation, in the chain of the request, that reads these pages. `count` is the number of the pages.
+    /// The operation that reads the first of these pages. The operations for the other pages follow in the chain of the
+    /// request. `count` is the number of pages.
     first: u32,
     count: u32,
 }
 
-/// Hedges the reads that are due, at the alarm of hedging.
+/// Called at the alarm of hedging: hedges the reads that are due to be hedged.
 pub(super) fn due(io: &mut Io, jobs: &mut Jobs, clock: &mut Clock) {
     if let Some(hedge) = &mut io.hedge {
         hedge.alarm.went_off();
@@ -48,8 +49,8 @@ pub(super) fn due(io: &mut Io, jobs: &mut Jobs, clock: &mut Clock) {
     }
 }
 
-/// Returns the next consecutive pages that are not hedged yet, from the operation `first` on, and the operation after
-/// these pages.
+/// Returns the consecutive pages that begin with the page of the operation `first` and are not hedged yet, and the
+/// operation that follows in the chain. There are no such pages if `first` itself is hedged already.
 fn pages_from(io: &Io, first: u32) -> (Pages, u32) {
     let layout = &io.layout;
     let (stripe, place) = layout.stripe_of(io.ops.get(first).lpn);
@@ -77,7 +78,7 @@ fn pages_from(io: &Io, first: u32) -> (Pages, u32) {
     (pages, at)
 }
 
-/// Reads pages also from members other than `member`, if other members can provide them.
+/// Hedges pages that are being read from `member`: reads them also from other members, if these can provide the data.
 fn hedge_pages(io: &mut Io, jobs: &mut Jobs, member: usize, pages: &Pages, clock: &mut Clock) {
     let &Pages {
         stripe,

@@ -1,5 +1,5 @@
-//! A read waits for a collection and is hedged after various times. The results are compared with values computed by
-//! hand.
+//! A read that waits for garbage collection is hedged after various delays. The results are compared with values
+//! computed by hand.
 
 use crate::array::RaidStats;
 use crate::gc::Force;
@@ -28,7 +28,7 @@ fn array(seed: u64, level: &str, more: &[(&str, &str)]) -> Array {
     array
 }
 
-/// Returns the member that holds the first page.
+/// Returns the member that holds the first page of the array.
 fn holder(array: &Array) -> usize {
     array.backend.io.layout.spot(Lpn(0)).member
 }
@@ -74,8 +74,8 @@ fn read(seed: u64, level: &str, after_us: Option<&str>, collects: bool) -> (Time
     (took.unwrap(), array.raid_stats().clone())
 }
 
-/// A hedge of two pages. RAID-5 of four members reads two pages of each of the other three members, RAID-6 two pages
-/// of each other data place and of P. Mirrors read the two pages of the other copy.
+/// A hedge of two pages in arrays of four members. RAID-5 reads two pages from each of the three other members. RAID-6
+/// reads two pages of the other data place and two of the parity P. Mirrors read the two pages of another copy.
 #[test]
 fn first_completion_of_two_counts() {
     for seed in crate::seeds(3) {

@@ -1,10 +1,10 @@
-//! The volume of a SWAN array: the mapping of its pages, its free segments, and the choice of the segment to collect
-//! next. This module has only data structures. The array's operations on them are in [`super::Swan`].
+//! The volume of a SWAN array: the map of its pages, its free segments, and the choice of the segment to collect next.
+//! This module only keeps the tables. [`super::Swan`] sends the requests to the members.
 //!
-//! A *segment* is the same range of pages on all members of a group. The pages at the same offset in a segment form a
-//! page stripe, with one page of parity. The data pages are numbered stripe by stripe within a segment, and segment
-//! after segment. This number is the *place* of a page. Each place is written once, then trimmed together with its
-//! whole segment.
+//! A *segment* is a range of pages that is the same on all members of a group. The pages with the same number on these
+//! members form a page stripe, with one page of parity. The *place* of a data page is its number in the volume: places
+//! are numbered segment by segment, and stripe by stripe within a segment. A place is written once, then trimmed
+//! together with its whole segment.
 
 mod state;
 #[cfg(test)]
@@ -21,7 +21,8 @@ use crate::units::{narrow, Lpn};
 
 /// Stands for "no place", "no page" or "no segment".
 pub(crate) const NONE: u32 = u32::MAX;
-/// Number of free segments of a group that are reserved for moves. One free segment suffices to empty any victim.
+/// Number of free segments of a group that are reserved for moved pages. One suffices, because the valid pages of any
+/// victim fit into one free segment.
 const RESERVE: usize = 1;
 
 /// State of a segment.
@@ -39,7 +40,7 @@ pub(crate) enum State {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment {
     pub state: State,
-    /// Number of places of the segment that have the newest contents of their logical page.
+    /// Number of valid places of the segment. A place is valid if it has the newest contents of a logical page.
     pub valid: u32,
     /// Number of pages being written.
     pub writing: u32,
@@ -61,16 +62,18 @@ impl Segment {
 pub(crate) struct Group {
     /// Free segments, in the order in which they became free.
     pub free: VecDeque<u32>,
-    /// The segment that is being written ([`NONE`] if there is none); `next` is its next data page.
+    /// The segment that is being written ([`NONE`] if there is none). `next` is the index of the next data page to
+    /// write in it.
     pub open: u32,
     pub next: u32,
-    /// The victim that is being emptied ([`NONE`] if there is none); `cursor` is its next data page to examine.
+    /// The victim that is being emptied ([`NONE`] if there is none). `cursor` is the index of the next data page to
+    /// examine in it.
     pub victim: u32,
     pub cursor: u32,
     /// Number of segments being trimmed.
     pub trimming: u32,
-    /// Whether the group may have a new candidate for collection: a segment has lost valid pages since the group was
-    /// last examined.
+    /// Whether the group may have a new candidate for collection. This is so if one of its segments has lost valid
+    /// pages since a search for a victim last failed.
     look: bool,
 }
 
@@ -111,12 +114,13 @@ impl Shape {
 #[derive(Clone, Debug)]
 pub(crate) struct Volume {
     pub shape: Shape,
-    /// Layout of a group's members in a page stripe.
+    /// Layout of a page stripe on the members of a group.
     layout: Layout,
     by_data: Divider,
     by_stripe: Divider,
     by_segments: Divider,
-    /// For each page, its place. `pages` has, for each place, the page whose newest contents are there, or [`NONE`].
+    /// For each logical page, its place, or [`NONE`]. `pages` is the inverse: for each place, the logical page whose
+    /// newest contents are there, or [`NONE`].
     pub map: Vec<u32>,
     pub pages: Vec<u32>,
     /// Places being written, as bits.
@@ -125,11 +129,11 @@ pub(crate) struct Volume {
     pub groups: Vec<Group>,
     /// The group that takes the host's writes.
     pub front: u32,
-    /// Number of free segments up to which the groups other than the front group collect.
+    /// Number of free segments that each group other than the front group keeps by collecting.
     target: usize,
-    /// A segment with at most this number of valid pages is collected even if a host write does not need the room.
+    /// Largest number of valid pages with which a segment is worth collecting while no host write waits for room.
     worth: u32,
-    /// Pages whose place has changed, except by [`Volume::write`].
+    /// Logical pages that were moved or trimmed. (Pages that [`Volume::write`] put elsewhere are not listed.)
     pub moved: MovedPages,
 }
 
@@ -151,7 +155,8 @@ impl Volume {
         };
         let segments = shape.groups * shape.segments;
         let places = segments as usize * shape.data as usize;
-        // A segment is worth the moves only if it has at least half the mean number of invalid pages of all segments.
+        // Collecting a segment is worth the moves only if its number of invalid pages is at least half the mean of all
+        // segments.
         let half_spare = u64::from(shape.data) * u64::from(spare) / u64::from(2 * shape.segments);
         Some(Volume {
             layout: Layout::new(Level::Raid5, spec.rotation, shape.members, spec.chunk_pages),
@@ -168,7 +173,7 @@ impl Volume {
             front: 0,
             target: (spare as usize / 2).max(RESERVE + 1),
             worth: shape.data - narrow(half_spare).max(1),
-            // The volume may replace another one.
+            // The new volume may replace another one, in which pages had other places.
             moved: MovedPages::any(),
             shape,
         })
@@ -194,7 +199,8 @@ impl Volume {
         (members, number * self.shape.pages)
     }
 
-    /// Returns the first member of the place's group, the page stripe, and the data place within the stripe.
+    /// Returns the first member of the group that has this place, the page stripe, and the data place within the
+    /// stripe.
     fn stripe_of(&self, place: u32) -> (usize, Stripe, u32) {
         let (segment, k) = self.by_data.div_rem(place);
         let (stripe, within) = self.by_stripe.div_rem(k);
@@ -212,7 +218,8 @@ impl Volume {
         }
     }
 
-    /// Returns the location of the stripe's parity if the place is the last of the stripe; otherwise `None`.
+    /// Returns the location of the parity of a place's stripe if the place is the last data place of the stripe.
+    /// Otherwise returns `None`.
     pub fn parity_after(&self, place: u32) -> Option<Spot> {
         let (first, stripe, within) = self.stripe_of(place);
         (within + 2 == self.shape.members).then(|| Spot {
@@ -299,8 +306,8 @@ impl Volume {
             let (front, groups) = (self.front, self.shape.groups);
             let others = (1..groups).map(|step| (front + step) % groups);
             let with_room = others.filter(|&group| self.has_room(group));
-            // `max_by_key` returns the last of several groups with equally many free segments. In the reversed order,
-            // this is the first group.
+            // Of several groups with equally many free segments, the first one is wanted. Because `max_by_key` returns
+            // the last, the order is reversed.
             self.front = with_room
                 .rev()
                 .max_by_key(|&group| self.groups[group as usize].free.len())?;
@@ -365,8 +372,9 @@ impl Volume {
         }
     }
 
-    /// Whether a group must collect. If so, chooses its victim. A group other than the front group collects until it
-    /// has enough free segments. Any group without room collects while host writes wait (`wait`).
+    /// Returns whether a group must collect, and chooses its victim if it has none. A group other than the front group
+    /// collects until it has enough free segments (`target`). While host writes wait for room (`wait`), any group
+    /// without room collects.
     pub fn collects(&mut self, group: u32, wait: bool) -> bool {
         let g = &self.groups[group as usize];
         let needed = wait && !self.has_room(group);
@@ -377,7 +385,7 @@ impl Volume {
         if g.victim != NONE {
             return true;
         }
-        // A group without a free segment waits: segments that are being trimmed are not free yet.
+        // Without a free segment, the group must wait until one of its segments is trimmed.
         if g.free.len() < RESERVE || !needed && !g.look {
             return false;
         }

@@ -1,6 +1,6 @@
-//! Saved form of a volume. For each group, it has the free segments, the open segment and the victim. The page at
-//! each place follows. Numbers are little-endian, and lengths follow from the specification. Everything that is read
-//! is validated.
+//! Saved form of a volume. The number of the front group is first. The open segment, the victim and the free segments
+//! of each group follow, then the logical page at each place. Numbers are little-endian. The sizes of the tables follow
+//! from the specification. Everything that is read is validated.
 
 use std::io::{self, Read, Write};
 
@@ -42,8 +42,8 @@ impl Volume {
         Ok(())
     }
 
-    /// Reads a state that [`Volume::save`] wrote for the same specification. `holds` returns whether a member has a
-    /// page.
+    /// Reads a volume that [`Volume::save`] wrote for the same specification. `holds` returns whether a member has
+    /// written a page. Returns `None` if the array is not a SWAN array.
     pub fn load(
         spec: &ArraySpec,
         input: &mut dyn Read,

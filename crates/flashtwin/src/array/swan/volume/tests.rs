@@ -128,8 +128,8 @@ fn drive(
     moved
 }
 
-/// Even with the smallest permitted number of spare segments, a volume that is completely written can still be
-/// written.
+/// Even with the smallest permitted number of spare segments, a volume whose pages are all written can still be
+/// overwritten.
 #[test]
 fn full_volume_makes_progress() {
     for seed in crate::seeds(3) {
@@ -162,8 +162,8 @@ fn full_volume_makes_progress() {
                     rng.below(exported.into()) as u32
                 });
                 assert!(moved > u64::from(exported), "{moved}");
-                // Only the first 9 pages are overwritten, all of one group, so all invalid pages are in the front
-                // group.
+                // Only the first 9 pages are overwritten. All of them stay in one group, so all invalid pages are in
+                // the front group.
                 drive(&mut v, seed, 3 * exported, depth, || rng.below(9) as u32);
                 let mut state = Vec::new();
                 v.save(&mut state).unwrap();
@@ -231,7 +231,7 @@ fn a_state_that_cannot_be_is_refused() {
             other[4 * at..4 * at + 4].copy_from_slice(&value.to_le_bytes());
             load(&other).is_err()
         };
-        // Damaged values: number of the front group, cursor, number of free segments, free segment of another group.
+        // Damaged numbers: the front group, a cursor, the number of free segments, and a free segment of another group.
         assert!(word(0, 2) && word(2, 1 << 20) && word(4, 1 << 20) && word(5, 1 << 20));
         let free = v.groups[0].free.len();
         assert!(word(6, v.shape.segments) && word(6, v.groups[0].free[free - 1]));

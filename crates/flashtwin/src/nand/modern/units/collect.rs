@@ -1,10 +1,10 @@
-//! Collection of a *unit*: the pages of one placement unit, striped over the dies of a *group*. All dies of the group
-//! take part in the collection, which is called a *run*.
+//! Collection of a *unit* on a device that writes by units. The pages of a unit are striped over the dies of a *group*.
+//! All dies of the group take part in the collection, which is called a *run*.
 //!
 //! Each die reads the live pages of its part of the unit, row by row, and transfers them over its channel to the
-//! controller. From there they go to the dies of their new places, where they are programmed row by row. When all pages
-//! are programmed, each die erases its blocks of the unit, and the run ends. A page gets its new place when its read
-//! begins. A page that becomes invalid earlier is not moved.
+//! controller. From there they go to the dies of their new places, and are programmed row by row. When all pages are
+//! programmed, each die erases its blocks of the unit, and the run ends. A page gets its new place when its read
+//! begins. A page that becomes invalid before that is not moved.
 
 use super::super::lane::Step;
 use super::write::Waiting;
@@ -17,7 +17,7 @@ enum Doing {
     #[default]
     Nothing,
     Reading,
-    /// The die is programming pages that were moved: the number of the pages, and their new unit.
+    /// Programming moved pages: the number of these pages, and their new unit.
     Programming(u32, u32),
     Erasing,
 }
@@ -25,16 +25,16 @@ enum Doing {
 /// The state of one die.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Part {
-    /// The next row of the die's part of the unit in which to search for live pages.
+    /// Row of the die's part of the unit at which the search for the next live page starts.
     line: u32,
-    /// Whether the die may still have live pages to read.
+    /// Whether the die may still find live pages to read.
     reads: bool,
     /// Number of blocks of the unit that the die has still to erase.
     to_erase: u32,
     doing: Doing,
     /// New places of the pages being read.
     taken: Vec<u32>,
-    /// Rows of the die to which pages are moved.
+    /// Rows of this die to which pages are being moved.
     rows: Vec<Row>,
     /// Whether a host operation has precedence over the next step of the run.
     pub host_is_next: bool,
@@ -44,11 +44,11 @@ pub(super) struct Part {
 #[derive(Clone, Copy, Debug)]
 struct Row {
     row: u32,
-    /// The lowest page that is moved to the row.
+    /// The lowest flash page of the row to which a page is moved.
     first: u32,
     /// Number of pages moved to the row.
     pages: u32,
-    /// Number of pages moved to the row whose data have not reached the controller yet.
+    /// Number of pages moved to the row with data that have not reached the controller yet.
     coming: u32,
 }
 
@@ -58,11 +58,11 @@ pub(super) struct Run {
     of: Collection,
     /// Number of dies that still have pages to read.
     reading: u32,
-    /// Number of pages whose read has begun and whose program has not ended.
+    /// Number of pages with a read that has begun and a program that has not ended.
     moving: u32,
     /// Number of dies that have blocks to erase.
     erasing: u32,
-    /// Number of host pages written to the group since the collection began.
+    /// Number of host pages that were placed in the group since the collection began.
     pub passed: u32,
 }
 
@@ -98,8 +98,8 @@ impl Group {
         self.waiting[usize::from(class)].push_back(Waiting { number, ..waiting });
     }
 
-    /// Returns the class whose first waiting page arrived first, and the arrival number of that page. A class counts
-    /// only if the arrival number of its first waiting page is above `after`.
+    /// Compares the first waiting pages of all classes, and returns the one that arrived first: its arrival number and
+    /// its class. Considers only arrival numbers above `after`.
     pub fn next_head(&self, after: Option<u64>) -> Option<(u64, Class)> {
         let heads = self.waiting.iter().enumerate();
         let heads = heads.filter_map(|(class, of)| Some((of.front()?.number, class as Class)));
@@ -142,21 +142,21 @@ impl Part {
 }
 
 impl Modern<Units> {
-    /// Begins to collect if the group has at most `low` free units, and if a collection gains pages. Returns whether a
+    /// Begins a collection if the group has at most `low` free units and a unit is worth collecting. Returns whether a
     /// collection began.
     pub(super) fn begin_if_low(&mut self, group: u32, class: Class, now: Time) -> bool {
         self.map.device.is_low(group) && self.begin_run(group, Some(class), now)
     }
 
-    /// Begins to collect early if the group has more than `low` but at most `early` free units, if host writes may pass
-    /// the collection, and if a collection gains enough pages. Returns whether a collection began.
+    /// Begins a collection early under three conditions: the group has more than `low` but at most `early` free units,
+    /// host writes may pass the collection, and a unit is worth collecting. Returns whether a collection began.
     pub(super) fn begin_early(&mut self, group: u32, class: Class, now: Time) -> bool {
         let early = self.map.preemptible && self.map.device.free(group) <= self.map.early;
         early && !self.map.device.is_low(group) && self.begin_run(group, Some(class), now)
     }
 
-    /// Begins a collection in the background, if the device permits that, and if at most `early` units of the group
-    /// are free.
+    /// Begins a collection in the background, if the device has background GC and the group has at most `early` free
+    /// units.
     pub(super) fn begin_in_background(&mut self, die: usize, now: Time) {
         let group = self.map.stripes.group_of(die);
         let of = &self.map.groups[group as usize];
@@ -208,9 +208,10 @@ impl Modern<Units> {
         true
     }
 
-    /// Whether a host page may be written while the group collects, which is never so without `gc.preemptible`. Either
-    /// the group has more than `low` free units, or the collection keeps pace with the host (D-170). If moved pages
-    /// share units with host pages, at least `low` units must in addition stay free for the moved pages.
+    /// Whether a host page may be written to the group now. Outside a collection it always may. During a collection,
+    /// this requires `gc.preemptible`, and either more than `low` free units or a collection that keeps pace with the
+    /// host (D-170). If moved pages share units with host pages, `low` units must in addition stay free for the moved
+    /// pages.
     pub(super) fn may_pass(&self, group: u32) -> bool {
         let device = &self.map.device;
         let Some(run) = &self.map.groups[group as usize].run else {
@@ -224,7 +225,7 @@ impl Modern<Units> {
         keeps_pace || !device.is_low(group)
     }
 
-    /// Whether the die has a step of its group's run to execute.
+    /// Whether the die can execute a step of its group's run now.
     pub(super) fn has_part(&self, die: usize) -> bool {
         let group = self.map.stripes.group_of(die);
         let part = &self.map.dies[die].part;
@@ -238,7 +239,7 @@ impl Modern<Units> {
         run.reading == 0 && run.moving == 0 && part.to_erase > 0
     }
 
-    /// Begins the die's next step of its group's run. Returns whether there was one.
+    /// Begins the die's next step of its group's run. Returns whether the die had one.
     pub(super) fn start_part(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
         let group = self.map.stripes.group_of(die);
         if self.map.groups[group as usize].run.is_none() {
@@ -260,7 +261,7 @@ impl Modern<Units> {
         self.start_arrived(die, group, now, events) || self.start_erase(die, group, now, events)
     }
 
-    /// Programs a row of moved pages if one is due. Returns whether there was one.
+    /// Begins to program a row of moved pages, if such a row is due on the die. Returns whether it was.
     fn start_arrived(
         &mut self,
         die: usize,
@@ -283,7 +284,7 @@ impl Modern<Units> {
         }
     }
 
-    /// Returns the block of the die that its next step of the run reads or erases.
+    /// Returns the block that the next step of the run reads or erases on the die.
     fn block_of_run(&self, die: usize, group: u32) -> Option<u32> {
         let run = self.map.groups[group as usize].run?;
         let (s, part) = (&self.map.stripes, &self.map.dies[die].part);
@@ -316,14 +317,14 @@ impl Modern<Units> {
         true
     }
 
-    /// Whether the pages that are moved to a row can be programmed. All of them must have arrived, and no further page
+    /// Whether a row of moved pages can be programmed. The data of all its pages must have arrived, and no further page
     /// may be added to the row.
     #[inline]
     fn is_due(&self, row: &Row, run: &Run) -> bool {
         row.coming == 0 && (run.reading == 0 || self.is_row_given(Ppn(row.first)))
     }
 
-    /// Whether no further page will get a place in the row of `page`.
+    /// Whether all pages of the row of `page` are assigned, so that no further page can be added to the row.
     #[inline]
     pub(super) fn is_row_given(&self, page: Ppn) -> bool {
         let stripes = &self.map.stripes;
@@ -332,8 +333,8 @@ impl Modern<Units> {
         self.map.device.is_given(unit, end - 1)
     }
 
-    /// Takes the pages of a row that is due. Returns the number of the first page within its block, and the number of
-    /// pages.
+    /// Takes the pages of a row that is due on the die. Returns the first of these pages, numbered within its block,
+    /// and their number.
     fn take_due_row(&mut self, die: usize, group: u32) -> Option<(u32, u32)> {
         let run = self.map.groups[group as usize].run.as_ref()?;
         let rows = &self.map.dies[die].part.rows;
@@ -345,8 +346,8 @@ impl Modern<Units> {
         Some((self.map.stripes.page_in_block(first), row.pages))
     }
 
-    /// Assigns new places in the map to the live pages of the die's next row that has any. Returns the number of these
-    /// pages, and the time to read them.
+    /// Searches the die's part of the unit for the next row with live pages, and assigns new places in the map to these
+    /// pages. Returns their number, and the time to read them.
     fn take_live_row(&mut self, die: usize, group: u32) -> (u32, Time) {
         let mut sensing = self.layout.sensing();
         let mut pages = 0;
@@ -374,7 +375,7 @@ impl Modern<Units> {
         (pages, sensing.total())
     }
 
-    /// Records that the die has no more pages to read.
+    /// Records that the die has no further page to read.
     fn reads_end(&mut self, die: usize, group: u32) {
         self.map.dies[die].part.reads = false;
         if let Some(run) = &mut self.map.groups[group as usize].run {
@@ -390,7 +391,7 @@ impl Modern<Units> {
         self.map.woken.extend(dies.rev().map(|die| die as u32));
     }
 
-    /// Assigns a new place in the map to page `page` of the unit, if the page is live. Returns the old place.
+    /// Assigns a new place in the map to page `page` of the unit if this page is live. Returns its old place.
     #[inline]
     fn take_live_page(&mut self, die: usize, group: u32, page: u32) -> Option<Ppn> {
         let run = self.map.groups[group as usize].run.as_mut()?;
@@ -441,8 +442,8 @@ impl Modern<Units> {
         }
     }
 
-    /// Records that the data of a moved page have reached the controller. If they complete their row, wakes the die
-    /// that will program the row.
+    /// Records that the data of a moved page have reached the controller. If its new row can now be programmed, wakes
+    /// the die of this row.
     fn page_arrived(&mut self, page: Ppn, group: u32) {
         let stripes = &self.map.stripes;
         let (target, number) = (stripes.die_of(page), stripes.row_of(page));
@@ -484,7 +485,7 @@ impl Modern<Units> {
         self.release(group, now);
     }
 
-    /// Returns the approximate number of pages that the die has not moved yet; `None` if its group is not collecting.
+    /// Returns the approximate number of pages that the die has still to move; `None` if its group is not collecting.
     pub(super) fn moves_left(&self, die: usize) -> Option<u32> {
         let group = self.map.stripes.group_of(die);
         let run = self.map.groups[group as usize].run?;

@@ -1,12 +1,14 @@
-//! Writing by units: each placement class fills units of its own, and a unit is striped over the dies of a group.
+//! Writing by units. A unit is striped over the dies of a group. Each placement class of pages has its own units.
 //!
-//! A host page gets its place in flash when its program is queued, in the order in which programs are queued (P-2). The
-//! map has the place from then on, although the die programs the page later.
+//! A host page gets its place in flash, and its map entry, when its program is queued, in the order of queueing. The
+//! die programs the page later.
 //!
-//! A page waits in its group, behind other pages of its class, in two cases: while the group collects and writes may
-//! not pass, or if no unit can be collected before programs end (`write`). If the group has no unit for the class of
-//! the page, the page goes to another group. Each group collects one unit at a time, independently of the other groups
-//! (`collect`). [`Placed`] makes all placement decisions, both in simulated time and without time.
+//! In two cases, a page waits in its group, behind other pages of its class: while the group collects and writes may
+//! not pass the collection, or if no unit can be collected before running programs end (`write`). If the group has no
+//! room for the class of the page, the page goes to another group.
+//!
+//! Each group collects one unit at a time, independently of the other groups (`collect`). [`Placed`] makes all
+//! placement decisions, in simulated time as well as without time.
 
 mod collect;
 mod stripes;
@@ -19,12 +21,13 @@ use collect::{Group, Part};
 use stripes::Stripes;
 pub use write::Asked;
 
-/// Largest number of pages that are written at random to reach the steady state, in capacities of the device. After
-/// that the device counts as steady even if its write amplification still changes.
+/// Largest number of random page writes with which a device is brought to steady state, in multiples of its capacity.
+/// After these writes the device counts as steady, even if its write amplification still changes.
 const CAPACITIES_MAX: u32 = 20;
-/// Write amplification counts as level if it changes by less than this fraction from one capacity to the next.
+/// Write amplification counts as constant if it changes by less than this fraction from one capacity of writes to the
+/// next.
 const LEVEL: f64 = 0.01;
-/// Stands for the page of a program that found no room.
+/// Marks a program that found no room, in place of its page.
 const NO_PAGE: u32 = u32::MAX;
 
 /// The map by units, and the state of collections.
@@ -36,10 +39,10 @@ pub(crate) struct Units {
     dies: Vec<Die>,
     /// Dies that must check again for work.
     woken: Vec<u32>,
-    /// Largest number of free units at which a group collects early: when a die is idle, or when writes may pass the
-    /// collection.
+    /// Watermark of early collections: a group with at most this number of free units may collect when a die is idle,
+    /// or when writes may pass the collection.
     early: u32,
-    /// Whether host writes may pass a collection that keeps pace with them (D-170).
+    /// Whether host writes may pass a collection that keeps pace with the host (D-170).
     preemptible: bool,
     /// Whether collections take no time.
     ideal: bool,
@@ -48,9 +51,9 @@ pub(crate) struct Units {
 /// A die.
 #[derive(Clone, Debug, Default)]
 struct Die {
-    /// Pages of the writes in the die's queue, in their order.
+    /// Flash pages of the writes in the die's queue, in the order of the queue.
     waiting: VecDeque<u32>,
-    /// Pages of the writes in service, in their order.
+    /// Flash pages of the writes in service, in the order of their start.
     in_service: VecDeque<u32>,
     part: Part,
 }
@@ -116,13 +119,13 @@ impl Modern<Units> {
         self.map.device.free(group) * self.map.stripes.blocks
     }
 
-    /// Returns the number of free blocks at or below which a die collects.
+    /// Returns the GC trigger of a die: it collects when it has at most this number of free blocks.
     pub fn gc_trigger_blocks(&self) -> u32 {
         self.map.device.low() * self.map.stripes.blocks
     }
 
-    /// Writes every page once in ascending order, and then uniformly random pages without a placement id, until write
-    /// amplification is level. Returns false if `watch` stopped it.
+    /// Writes every page once in ascending order. Then writes uniformly random pages without a placement id, until
+    /// write amplification is constant. Returns false if `watch` stopped the work.
     pub fn fill_steady(&mut self, rng: &mut Rng, watch: &dyn Watch) -> bool {
         self.fill_sequential();
         let pages = u64::from(self.map.device.setup().logical_pages);
@@ -141,8 +144,8 @@ impl Modern<Units> {
             if last.is_some_and(is_level) {
                 break;
             }
-            // If fewer than half of the units were erased, the flash still has parts that were never written. The write
-            // amplification is then too low to be compared.
+            // If fewer than half of the units were erased, parts of the flash were never written. Write amplification
+            // is then too low for a comparison.
             let setup = self.map.device.setup();
             let units = u64::from(setup.units) * u64::from(setup.groups);
             let collects = after.erases - before.erases >= units / 2;
@@ -152,26 +155,26 @@ impl Modern<Units> {
         true
     }
 
-    /// Returns the largest number of pages that [`Modern::fill_steady`] writes at random.
+    /// Returns the largest number of random page writes of [`Modern::fill_steady`].
     pub fn steady_pages(&self) -> u64 {
         u64::from(CAPACITIES_MAX) * u64::from(self.map.device.setup().logical_pages)
     }
 
-    /// Returns the approximate number of free pages that the die has in the open unit of the first class of its group.
+    /// Returns the approximate number of free pages on the die in its group's open unit for the first class.
     pub fn open_pages(&self, die: usize) -> u32 {
         let group = self.map.stripes.group_of(die);
         self.map.device.open_pages(group) / self.map.stripes.dies
     }
 
-    /// Returns the number of pages that can be programmed without an erase. The count includes pages that wait in the
-    /// queues of dies: they have a place, but are not programmed yet.
+    /// Returns the number of pages that can be programmed without an erase. It includes the places of pages that wait
+    /// in the queues of dies and are not programmed yet.
     pub fn free_pages(&self) -> u64 {
         let waiting = self.map.dies.iter().flat_map(|die| &die.waiting);
         let placed = waiting.filter(|&&page| page != NO_PAGE).count();
         self.map.device.free_pages() + placed as u64
     }
 
-    /// Writes every exported page once in ascending order, on new flash, in no simulated time.
+    /// Writes every exported page once in ascending order, in no simulated time. The flash must be new.
     pub fn fill_sequential(&mut self) {
         for lpn in 0..self.map.device.setup().logical_pages {
             let written = self.write_untimed(Lpn(lpn));
@@ -188,20 +191,20 @@ impl Modern<Units> {
             .collect()
     }
 
-    /// Returns the number of blocks of a unit, on all dies.
+    /// Returns the number of blocks of a unit, over all its dies.
     #[cfg(test)]
     pub fn blocks_of_unit(&self) -> u32 {
         self.map.stripes.blocks * self.map.stripes.dies
     }
 
-    /// Whether no page waits for room, and nothing is collected.
+    /// Whether no page waits, neither for room nor for its program, and no group collects.
     #[cfg(test)]
     pub fn is_at_rest(&self) -> bool {
         (self.map.groups.iter()).all(|group| group.run.is_none() && group.pages_waiting == 0)
             && (self.map.dies.iter()).all(|die| die.waiting.is_empty() && die.in_service.is_empty())
     }
 
-    /// Activates a die, and then the dies that its activation woke.
+    /// Activates a die, and then all dies that were woken as a result.
     pub fn activate_and_woken(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         self.activate_one(die, now, events);
         while let Some(die) = self.map.woken.pop() {
@@ -209,9 +212,8 @@ impl Modern<Units> {
         }
     }
 
-    /// Starts the next work of a free die. Reads with priority come first. If writes may pass collections, the other
-    /// host operations and the steps of a collection take turns. If not, the collection takes precedence over the other
-    /// host operations.
+    /// Starts the next work of a free die. Reads with priority are first. The collection precedes all other host
+    /// operations, except if writes may pass collections: then host operations and steps of the collection take turns.
     fn activate_one(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         if self.is_taken(die, now, events) {
             return;
@@ -235,7 +237,7 @@ impl Modern<Units> {
         }
     }
 
-    /// Starts the next host operation of a free die. Returns whether there was one.
+    /// Starts the next host operation of a free die. Returns whether the die had one.
     fn start_of_host(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
         let Some(next) = self.next_of_host(die, now, events) else {
             return false;

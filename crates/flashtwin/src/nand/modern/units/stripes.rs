@@ -1,8 +1,8 @@
-//! Determines the dies and blocks of the pages of a unit.
+//! The dies and blocks in which the pages of a unit are.
 //!
 //! The pages of a unit are numbered in the order in which they are written. One program writes a *row* of pages. The
-//! rows go to the dies of the group in turn. With `n` dies, row `r` of a unit is on die `r mod n`, where it is row `r /
-//! n` of the unit's part.
+//! rows go to the dies of the group in turn. With `n` dies, row `r` of a unit is on die `r mod n`. It is row `r / n`
+//! among the rows of the unit on this die.
 
 use crate::divide::Divider;
 use crate::placement::Setup;
@@ -66,8 +66,8 @@ impl Stripes {
         (self.by_units.div(unit) * self.dies + in_group) as usize
     }
 
-    /// Returns the number of a page if pages are counted block after block. From this number follows the page's
-    /// position in its block, and with it the time of a read.
+    /// Returns the number of a page if pages are counted block by block. This number determines the page's position in
+    /// its block, and thus the time to read it.
     #[inline]
     pub fn physical(&self, ppn: Ppn) -> Ppn {
         let (unit, page) = self.by_pages.div_rem(ppn.0);
@@ -76,19 +76,20 @@ impl Stripes {
         Ppn(((unit * self.dies + die) * self.rows + line) * self.row + in_row)
     }
 
-    /// Returns the place of a page in its block.
+    /// Returns the number of a page within its block.
     #[inline]
     pub fn page_in_block(&self, ppn: Ppn) -> u32 {
         self.physical(ppn).0 % (self.rows * self.row / self.blocks)
     }
 
-    /// Returns the row of a page among the rows of all units.
+    /// Returns the row of a page, numbered over all units of the device.
     #[inline]
     pub fn row_of(&self, ppn: Ppn) -> u32 {
         self.by_row.div(ppn.0)
     }
 
-    /// Returns the first page of row number `line` of a die, numbered within the unit.
+    /// Returns the first page, numbered within the unit, of row `line` of a die. `line` counts the rows of a unit on
+    /// this die.
     #[inline]
     pub fn first_page(&self, line: u32, die: usize) -> u32 {
         let in_group = self.by_dies.div_rem(die as u32).1;

@@ -1,11 +1,12 @@
-//! Writes: finding room for a page, queueing the page at its die, and programming a row.
+//! Writes on a device that writes by units: finding room for a page, queueing its write at the die, and programming a
+//! row.
 
 use super::super::lane::Step;
 use super::*;
 use crate::placement::{Class, Untimed, NEVER};
 use crate::request::PlacementId;
 
-/// Number of waiting operations that are examined to find writes of the same row.
+/// Number of waiting operations that are examined when a program starts, to find further writes of its row.
 const WRITES_LOOKED_AT: usize = 64;
 
 /// Placement that the host requests for a write.
@@ -17,7 +18,7 @@ pub struct Asked {
     pub pages: u32,
 }
 
-/// A write that waits for room in its group.
+/// A write that waits in its group, because there is no room for its page.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
     pub op: PageOp,
@@ -31,26 +32,26 @@ pub(super) struct Waiting {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Next {
     pub at: usize,
-    /// Number of writes before this operation in the queue.
+    /// Number of writes that precede this operation in the queue.
     pub writes: usize,
 }
 
 /// Room for a page.
 enum Room {
-    /// The page goes to the open unit of its class in this group.
+    /// The page fits into the open unit of its class in this group.
     In(u32),
-    /// There is no room until this group has collected, or until its programs have ended.
+    /// The page must wait until this group has collected, or until programs of the group have ended.
     After(u32),
     None,
 }
 
 impl Modern<Units> {
-    /// Queues a write. The placement scheme assigns a class to its page. If there is room, the page gets a place, and
-    /// the write enters the queue of the die with that place. If not, the write waits for room.
+    /// Queues a write. The placement scheme assigns a class to its page. If there is room, assigns a place to the
+    /// page, and puts the write into the queue of the die with this place. Otherwise the write waits for room.
     pub fn write(&mut self, op: PageOp, asked: Asked, now: Time, events: &mut EventQueue) {
         let id = asked.placement.get();
         let to = self.map.device.resolve(id);
-        // Pages that the buffer policy declares hot have the placement id 1 if the host gives none (P-23).
+        // If the host requests no placement id, pages that the buffer policy declares hot get the placement id 1.
         let id = id.or((op.stream == Stream::Hot).then_some(1));
         let pages = asked.pages.max(1);
         let page = self.map.device.ask(op.lpn, to, id, pages, NEVER);
@@ -74,7 +75,7 @@ impl Modern<Units> {
         }
     }
 
-    /// Writes a page in no simulated time; returns false if it finds no room.
+    /// Writes a page in no simulated time. Returns false if there is no room for it.
     pub fn write_untimed(&mut self, lpn: Lpn) -> bool {
         let before = self.map.device.untimed();
         let written = self.map.device.write(lpn, 1, None, &[]).is_ok();
@@ -83,7 +84,7 @@ impl Modern<Units> {
         written
     }
 
-    /// Counts the collections that were executed in no simulated time since `before`.
+    /// Adds the collections executed in no simulated time since `before` to the statistics.
     fn count_untimed(&mut self, before: Untimed) {
         let after = self.map.device.untimed();
         let blocks = u64::from(self.map.stripes.blocks * self.map.stripes.dies);
@@ -98,7 +99,7 @@ impl Modern<Units> {
         self.map.groups[group as usize].let_wait(class, waiting);
     }
 
-    /// Assigns a place to a write, or lets the write wait for room.
+    /// Assigns a place to the page of a write, or lets the write wait for room.
     fn find_room(&mut self, waiting: Waiting, now: Time) {
         debug_assert!(
             !self.map.groups[waiting.page.group as usize].waits(waiting.page.class),
@@ -111,8 +112,8 @@ impl Modern<Units> {
         }
     }
 
-    /// Finds room for a host page. As in a run without time, a group with at most `low` free units first begins a
-    /// collection.
+    /// Finds room for a host page. Before that, begins a collection if the group has at most `low` free units, as in
+    /// a run without time.
     fn room(&mut self, page: &PageToPut, now: Time) -> Room {
         let (group, class) = (page.group, page.class);
         if self.map.ideal {
@@ -124,8 +125,8 @@ impl Modern<Units> {
         {
             let device = &mut self.map.device;
             if device.is_low(group) && device.is_awaited(group) {
-                // No unit can be collected now, but pages of the group are not programmed yet. The write waits for
-                // these programs, because a unit may be collected afterwards.
+                // No unit can be collected now, but programs of the group are running or waiting. After they have
+                // ended, a unit may be collected, so the write waits for them.
                 return Room::After(group);
             }
             return match device.opens(group, class) {
@@ -146,7 +147,7 @@ impl Modern<Units> {
         room.map_or(Room::None, Room::In)
     }
 
-    /// Finds room in another group, because the group that the placement id selects is full (P-8).
+    /// Finds room in another group, because the group that the placement id selects is full.
     #[cold]
     fn room_elsewhere(&mut self, page: &PageToPut, now: Time) -> Room {
         for group in self.map.device.others_by_room(page.group) {
@@ -162,7 +163,7 @@ impl Modern<Units> {
         Room::None
     }
 
-    /// Assigns the next place to a write, and puts the write into the queue of the die with that place.
+    /// Assigns the next place to the page of a write, and puts the write into the queue of the die with this place.
     fn put(&mut self, waiting: &Waiting, group: u32, now: Time) {
         if group != waiting.page.group {
             self.map.device.count_redirected();
@@ -176,7 +177,7 @@ impl Modern<Units> {
         self.queue(waiting, die, ppn.0, now);
     }
 
-    /// Queues a write for which there is no room. It completes as a failed write.
+    /// Queues a write without room for its page. The write will complete as a failed one.
     #[cold]
     fn fail(&mut self, waiting: &Waiting, now: Time) {
         self.stats.writes_failed += 1;
@@ -188,14 +189,15 @@ impl Modern<Units> {
         let mut op = waiting.op;
         let chip = &mut self.chips[die];
         chip.count_arrival(&mut op, now);
-        // The time that the write has waited for room counts as GC time.
+        // The wait for room counts as waiting for GC. It is counted by setting `gc_before` back by the time of the
+        // wait.
         op.gc_before -= (now - waiting.since).min(op.gc_before);
         chip.queue.push_back(op);
         self.map.dies[die].waiting.push_back(ppn);
         self.map.woken.push(die as u32);
     }
 
-    /// Assigns places to the waiting writes of a group, in their order, as far as there is room.
+    /// Assigns places to the waiting writes of a group in the order of their arrival, as far as there is room.
     pub(super) fn release(&mut self, group: u32, now: Time) {
         let mut after = None;
         while self.map.groups[group as usize].pages_waiting > 0 {
@@ -207,7 +209,7 @@ impl Modern<Units> {
         }
     }
 
-    /// Places the first waiting write of a class, if it has room.
+    /// Assigns a place to the first waiting write of a class, if there is room for it.
     fn release_first(&mut self, group: u32, class: Class, now: Time) {
         let first = self.map.groups[group as usize].first(class);
         let room = self.room(&first.page, now);
@@ -226,9 +228,9 @@ impl Modern<Units> {
 
     // ---- programs ----
 
-    /// Returns the first operation in the die's queue that can start now: a read, or a write that need not wait. A
-    /// write-back waits until no further page can be added to its row, or until it has waited for
-    /// `params.program_wait`. Operations behind it in the queue may start before it.
+    /// Returns the first operation in the die's queue that can start now: a read, or a write that need not wait for
+    /// its row. A write-back waits until no further page can be added to its row, or until it has waited for
+    /// `params.program_wait`. Later operations in the queue may start before it.
     pub(super) fn next_of_host(
         &mut self,
         die: usize,
@@ -259,7 +261,7 @@ impl Modern<Units> {
         None
     }
 
-    /// Starts a program of a write, together with the waiting writes of its row.
+    /// Starts the program of a write, together with waiting writes of the same row.
     pub(super) fn start_row(&mut self, at: usize, next: Next, now: Time, events: &mut EventQueue) {
         let die = self.die_of(at);
         let of = &mut self.map.dies[die];
@@ -294,7 +296,7 @@ impl Modern<Units> {
         self.start(at, now, events);
     }
 
-    /// Takes the waiting writes of a row from the queue into a lane.
+    /// Moves the waiting writes of a row from the die's queue into a lane.
     fn take_row_of(&mut self, at: usize, die: usize, row: u32, now: Time) {
         let (mut i, mut write) = (0, 0);
         while i < WRITES_LOOKED_AT {
@@ -337,7 +339,7 @@ impl Modern<Units> {
         now: Time,
         events: &mut EventQueue,
     ) {
-        // If the die has a step of a collection to execute, that step takes its turn first.
+        // A step of a collection that the die can execute has precedence.
         if self.has_part(die) {
             return;
         }
@@ -348,7 +350,8 @@ impl Modern<Units> {
         }
     }
 
-    /// Records that a host operation has ended on a die.
+    /// Processes the end of a host operation on a die. If it was a write, waiting writes may find room, because its
+    /// unit may now be collected.
     pub fn program_done(&mut self, die: usize, done: &Done, now: Time) {
         if done.op.is_read() {
             return;

@@ -1,4 +1,5 @@
-//! Collections on the `modern` back end: host writes that pass them, room that they preserve, and blocks in SLC mode.
+//! Tests of collections on the `modern` back end: host writes that pass them, the room that they preserve, and blocks
+//! in SLC mode.
 
 use super::*;
 
@@ -69,8 +70,8 @@ fn continued_collections_equal_general_ones() {
     }
 }
 
-/// Returns a die of 80 blocks that has been worn in by random writing. The die collects at 10 % free blocks.
-/// `overrides` may add a higher watermark for idle times.
+/// Returns a die of 80 blocks that was written at random for a long time. It collects when at most 10 % of its blocks
+/// are free. `overrides` may set a higher watermark for idle times.
 fn worn(overrides: &[(&str, &str)]) -> Bench {
     let mut all = vec![
         ("geometry.chips", "1"),
@@ -99,12 +100,12 @@ fn idle_collection_has_a_watermark_of_its_own() {
 
 #[test]
 fn a_write_passes_between_two_moves_while_there_is_room() {
-    // Duration of a move: 25 + 2 x 102.4 + 200 us.
+    // A move takes 25 + 2 x 102.4 + 200 us: read, two transfers, program.
     let (one_move, write) = (us(429.8), us(302.4));
     for (preemptible, at_most) in [("false", us(1e6)), ("true", one_move + write)] {
         let mut bench = worn(&[("gc.idle_percent", "15"), ("gc.preemptible", preemptible)]);
         bench.at(0.0, HostRead, 1);
-        // Run until the free blocks are above the watermark for busy times, and three pages of the next block have been
+        // Runs until the number of free blocks is above the watermark for busy times, and three further pages have been
         // moved.
         while bench.nand.ftl().pool(0).free <= 10 {
             bench.step();
@@ -128,9 +129,9 @@ fn a_write_passes_between_two_moves_while_there_is_room() {
     }
 }
 
-/// At the watermark, a preemptible collection lets host writes pass in step with its moves. No write waits for the
-/// collection of a whole block. The number of moved pages is about the same as without preemption, and at least 6
-/// blocks stay free.
+/// At the watermark, a preemptible collection lets host writes pass in step with its moves, so no write waits for the
+/// collection of a whole block. The number of moved pages is about the same as without preemption. At least 6 blocks
+/// stay free.
 #[test]
 fn at_the_watermark_writes_pass_in_step_with_the_moves() {
     let mut moves = Vec::new();
@@ -144,7 +145,8 @@ fn at_the_watermark_writes_pass_in_step_with_the_moves() {
                 bench.step();
             }
             for (at, done) in bench.done.drain(..) {
-                // The first 10 000 writes are not examined, because the die is filled, but not worn yet.
+                // The first 10 000 writes are not examined, because the die has not yet been written at random for long
+                // enough.
                 if written > 10_000 {
                     longest = longest.max(at - done.op.enqueued);
                     least_free = least_free.min(bench.nand.ftl().pool(0).free);
@@ -161,8 +163,8 @@ fn at_the_watermark_writes_pass_in_step_with_the_moves() {
 }
 
 /// All host writes are hot, and moved pages go to the cold open block. A collection therefore first adds room to the
-/// cold open block only, and a hot write may have to wait for further collections. If the watermark counts free blocks,
-/// a write waits for several collections in succession. If it counts free pages, a write waits for about one.
+/// cold open block only, and a hot write may need several collections. If the watermark counts free blocks, the write
+/// waits for several collections in succession. If it counts free pages, the write waits for about one.
 #[test]
 fn room_counted_in_pages_is_there_when_a_second_block_needs_it() {
     let mut ends = Vec::new();
@@ -174,7 +176,8 @@ fn room_counted_in_pages_is_there_when_a_second_block_needs_it() {
             bench.enqueue_page(lpn, Destage, Stream::Hot);
             while bench.step() {}
             let erases = bench.nand.stats().count(Cause::Erase);
-            // The first 10 000 writes are not examined, because the die is filled, but not worn yet.
+            // The first 10 000 writes are not examined, because the die has not yet been written at random for long
+            // enough.
             if written > 10_000 {
                 most = most.max(erases - erased);
                 least_free = least_free.min(bench.nand.ftl().pool(0).free);
@@ -198,7 +201,7 @@ fn room_counted_in_pages_is_there_when_a_second_block_needs_it() {
     assert!(of_pages.abs_diff(erases) < erases / 20, "{ends:?} erases");
 }
 
-/// A preemptible collection keeps the room that it needs, whatever number of writes arrives.
+/// A preemptible collection must keep the room that it needs, even if many writes arrive.
 #[test]
 fn a_preemptible_collection_ends_before_the_room_does() {
     let mut bench = worn(&[("gc.idle_percent", "15"), ("gc.preemptible", "true")]);
@@ -216,7 +219,7 @@ fn a_preemptible_collection_ends_before_the_room_does() {
     assert_eq!(bench.nand.stats().writes_failed, 0);
 }
 
-/// Returns a die of 80 blocks, four of which may be in SLC mode. A block has 16 pages, or 5 in SLC mode.
+/// Returns a die of 80 blocks. Up to four of them may be in SLC mode. A block has 16 pages, or 5 pages in SLC mode.
 pub(super) fn cached(overrides: &[(&str, &str)]) -> Bench {
     let mut all = vec![
         ("nand.cell", "tlc"),
@@ -258,7 +261,7 @@ fn writes_fill_the_cache_and_then_pass_it_by_and_an_idle_die_folds() {
         }
         assert_eq!(bench.done.pop().unwrap().0, us(at), "page {lpn}");
     }
-    // Four blocks are folded one after the other. Each takes five moves and an erase.
+    // Four blocks are folded one after the other. The fold of a block takes five moves and an erase.
     while bench.step() {}
     let fold = 5.0 * (10.0 + 2.0 * 102.4 + 600.0) + 1_500.0;
     assert_eq!(bench.now, us(at + 5_000.0 + 4.0 * fold));
@@ -267,8 +270,8 @@ fn writes_fill_the_cache_and_then_pass_it_by_and_an_idle_die_folds() {
     assert_eq!(stats.count(Cause::GcMove), 0);
     assert_eq!(stats.count(Cause::Erase), 4);
     assert_eq!(slc_blocks(&bench), []);
-    // The 20 folded pages and one more page are in two blocks of 16 pages. One of these blocks was open already, so one
-    // free block fewer remains.
+    // The 20 folded pages and one host page fill one block of 16 pages, and a part of a second one. One of these two
+    // blocks was open already, so one free block fewer remains.
     assert_eq!(bench.nand.ftl().pool(0).free, free - 1);
     bench.nand.ftl().check().unwrap();
 }
@@ -297,8 +300,8 @@ fn a_write_passes_between_two_moves_of_a_fold() {
     assert_eq!(bench.nand.stats().count(Cause::Fold), 5);
 }
 
-/// The number of free pages follows from the erased and programmed pages, in SLC mode and in normal mode. No page is
-/// lost when the SLC cache is folded because free blocks are scarce.
+/// The number of free pages must follow from the erased and programmed pages, in SLC mode and in normal mode. No page
+/// may be lost when blocks of the SLC cache are folded because free blocks are scarce.
 #[test]
 fn pages_are_conserved_with_a_cache() {
     let mut bench = cached(&[
@@ -315,7 +318,7 @@ fn pages_are_conserved_with_a_cache() {
     let (before, mapped) = (free(&bench), bench.nand.ftl().pages_mapped());
     let (mut in_mode, mut opened, mut most) = (vec![], 0, 0);
     for round in 0..4_000 {
-        // Write bursts, with rests of different lengths in between.
+        // Bursts of writes alternate with idle times of different lengths.
         let burst = if round % 400 < 100 { 30 } else { 4 };
         for _ in 0..bench.rng.below(burst) {
             let (_, lpn) = bench.draw_page();
@@ -364,7 +367,8 @@ fn a_saved_cache_is_read_back_and_a_damaged_one_refused() {
     let again = load(&state).unwrap();
     assert_eq!(again.oldest_slc(0), bench.nand.ftl().oldest_slc(0));
     assert!((0..80).all(|b| again.is_slc(b) == in_mode.contains(&b)));
-    // The mode bits are at the end of the saved state. Set the bit of a full block, and of a free block.
+    // The bits for SLC mode are at the end of the saved state. The test flips the bit of a full block and that of a
+    // free block.
     let words = state.len() - 16;
     for block in [0, 79] {
         let mut damaged = state.clone();

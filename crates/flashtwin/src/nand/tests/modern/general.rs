@@ -1,5 +1,5 @@
-//! Compares fast paths with the general path. Random operations must end at the same instants on both, and lead to the
-//! same map and the same counts.
+//! Comparison of fast paths with the general path. On both, random operations must end at equal instants, and lead to
+//! equal maps and counters.
 
 use super::*;
 
@@ -57,7 +57,7 @@ fn usual_operations_do_what_all_do() {
         general.nand.set_log(true);
         let mut rng = Rng::new(seed as u64);
         for _ in 0..2_000 {
-            // In some rounds no operation is queued, so dies are idle at times. In others, a queue forms.
+            // In some rounds no operation is queued, so that dies become idle. In others, a queue builds up.
             for _ in 0..rng.below(2) * rng.below(9) {
                 usual.enqueue(7);
                 general.enqueue(7);

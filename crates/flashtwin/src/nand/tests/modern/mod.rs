@@ -1,5 +1,5 @@
-//! Completion times of operations on the `modern` back end, computed by hand. A read takes 25 us, a program 200 us
-//! and a transfer 102.4 us, unless a test sets other times.
+//! Tests of the `modern` back end with completion times computed by hand. A read takes 25 us, a program 200 us and a
+//! transfer 102.4 us, unless a test sets other times.
 
 mod collections;
 mod general;
@@ -8,7 +8,7 @@ mod units;
 
 use super::*;
 
-/// Returns a die that holds data and has room for more.
+/// Returns a die with data in its blocks and room for more.
 fn die(overrides: &[(&str, &str)]) -> Bench {
     let mut all = vec![
         ("geometry.chips", "1"),
@@ -38,7 +38,8 @@ impl Bench {
         self.enqueue_page(Lpn(lpn), cause, Stream::Cold);
     }
 
-    /// Runs until all work is done and checks which logical pages end at which microsecond.
+    /// Runs until all work is done. Checks the order and the instants, in microseconds, at which operations on logical
+    /// pages end.
     fn ends(&mut self, ends: &[(u32, f64)]) {
         while self.step() {}
         let ended: Vec<(u32, Time)> = self
@@ -62,7 +63,7 @@ fn a_read_suspends_a_program() {
     let mut bench = die(&[("nand.suspend", "true")]);
     bench.at(0.0, Destage, 1);
     bench.at(150.0, HostRead, 2);
-    // Suspending takes 20 us, and resuming after the read another 20 us. 152.4 us of the program are left.
+    // The suspension takes 20 us, and so does resuming after the read. 152.4 us of the program are left.
     let rest = 20.0 + 25.0 + 102.4 + 20.0 + 152.4;
     assert_eq!(bench.nand.drain_time(0, true, bench.now), us(rest));
     bench.ends(&[(2, 297.4), (1, 150.0 + rest)]);
@@ -108,8 +109,8 @@ fn a_suspension_ends_when_enough_reads_have_passed() {
     bench.at(0.0, Destage, 1);
     bench.at(150.0, HostRead, 2);
     bench.at(160.0, HostRead, 3);
-    // The second read arrives during the suspension. A third read, which arrives after the program has resumed, may
-    // not suspend the program again.
+    // The second read arrived during the suspension. The third read arrives after the program has resumed, and may not
+    // suspend it again.
     bench.at(450.0, HostRead, 4);
     bench.ends(&[(2, 297.4), (3, 424.8), (1, 597.2), (4, 597.2 + 127.4)]);
 }
@@ -120,8 +121,8 @@ fn a_program_suspended_twice_keeps_what_was_left() {
     bench.at(0.0, Destage, 1);
     bench.at(150.0, HostRead, 2);
     bench.at(330.0, HostRead, 3);
-    // The program resumed at 297.4 us and would have ended at 469.8 us, so 139.8 us are left at the second
-    // suspension.
+    // The program resumed at 297.4 us and would have ended at 469.8 us. At the second suspension, 139.8 us of it are
+    // left.
     let second = 330.0 + 20.0 + 127.4;
     bench.ends(&[(2, 297.4), (3, second), (1, second + 20.0 + 139.8)]);
 }
@@ -143,7 +144,7 @@ fn page_types_take_turns_along_a_block() {
         bench.at(at, Destage, 7);
         bench.ends(&[(7, at + took + 102.4)]);
     }
-    // The page written last is on a flash page of the lowest type. Its previous place does not matter.
+    // The page written last is on a flash page of the lowest type. The location of its old copy has no influence.
     let at = bench.now.as_us();
     bench.at(at, HostRead, 7);
     bench.ends(&[(7, at + 50.0 + 102.4)]);
@@ -155,8 +156,8 @@ fn planes_program_at_once_what_waits() {
     for lpn in 0..6 {
         bench.at(0.0, Destage, lpn);
     }
-    // The first page finds the die idle, and is programmed alone. Three more pages fill the row that it began. The
-    // last two pages begin the next row.
+    // The first page finds the die idle, and is programmed alone. The next three pages fill its row. The last two pages
+    // begin another row.
     let second = 302.4 + 3.0 * 102.4 + 200.0;
     let third = second + 2.0 * 102.4 + 200.0;
     let ends = [302.4, second, second, second, third, third];
@@ -217,13 +218,13 @@ fn the_data_of_the_next_program_cross_while_the_array_programs() {
         bench.at(0.0, Destage, lpn);
     }
     bench.ends(&[(1, 302.4), (2, 502.4), (3, 702.4)]);
-    // A program writes both pages of a row of two planes.
+    // With two planes, a program writes both pages of a row.
     let mut bench = die(&[("nand.cached_commands", "true"), ("nand.multi_plane", "2")]);
     for lpn in 1..6 {
         bench.at(0.0, Destage, lpn);
     }
-    // The second page fills the row of the first. For the two pages after it, the transfer takes longer than the
-    // program of the row before.
+    // The second page fills the row of the first. The third and the fourth page form a row; their transfers take longer
+    // than the program before them.
     let row = 302.4 + 204.8 + 200.0;
     bench.ends(&[(1, 302.4), (2, 502.4), (3, row), (4, row), (5, row + 200.0)]);
 }
@@ -235,7 +236,7 @@ fn the_next_read_begins_while_the_last_crosses() {
         bench.at(0.0, HostRead, lpn);
     }
     bench.ends(&[(1, 127.4), (2, 229.8), (3, 332.2)]);
-    // If the array is the bottleneck, the array never waits.
+    // Here array time exceeds transfer time, so the array never waits.
     let mut bench = die(&[("nand.cached_commands", "true"), ("timing.read_us", "300")]);
     for lpn in 1..4 {
         bench.at(0.0, HostRead, lpn);
@@ -250,14 +251,14 @@ fn a_program_whose_data_are_there_lets_reads_pass() {
     for lpn in [1, 2] {
         bench.at(0.0, Destage, lpn);
     }
-    // The data of the second program are crossing the channel, so the first program is not suspended.
+    // The data of the second program are being transferred, so the first program is not suspended.
     bench.at(150.0, HostRead, 3);
     assert_eq!(
         bench.nand.drain_time(0, true, bench.now),
         us(152.4 + 54.8 + 200.0 + 127.4)
     );
     bench.ends(&[(1, 302.4), (3, 429.8), (2, 629.8)]);
-    // If the data have crossed the channel already, the first program is suspended.
+    // If the data of the second program have been transferred already, the first program is suspended.
     let mut bench = die(&cached);
     for lpn in [1, 2] {
         bench.at(0.0, Destage, lpn);
@@ -267,7 +268,7 @@ fn a_program_whose_data_are_there_lets_reads_pass() {
     bench.ends(&[(3, 377.4), (1, first), (2, first + 200.0)]);
 }
 
-/// With cached commands, every one of many random reads and writes completes exactly once, with suspension and without.
+/// With cached commands, each of many random reads and writes must complete exactly once, with and without suspension.
 #[test]
 fn all_that_begins_ahead_ends_once() {
     for suspend in ["true", "false"] {
@@ -303,7 +304,7 @@ fn all_that_begins_ahead_ends_once() {
     }
 }
 
-/// Two logical pages of 2 KiB share a flash page, so that one read returns both.
+/// A flash page holds two logical pages of 2 KiB, so one read returns both.
 #[test]
 fn a_flash_page_is_read_once_for_all_its_pages() {
     let mut bench = die(&[
@@ -316,7 +317,7 @@ fn a_flash_page_is_read_once_for_all_its_pages() {
     bench.ends(&[(9, 76.2), (2, 152.4), (3, 203.6), (4, 279.8)]);
 }
 
-/// If planes read independently, a flash page is read once, because all its pages are on one plane.
+/// If planes read independently, a flash page is still read only once, because all its pages are on one plane.
 #[test]
 fn a_flash_page_of_an_independent_plane_is_read_once() {
     let mut bench = die(&[

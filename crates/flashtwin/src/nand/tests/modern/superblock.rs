@@ -1,9 +1,9 @@
-//! A superblock of two dies, and the time that its collection takes.
+//! Tests of a superblock of two dies, and of the time that its collection takes.
 
 use super::*;
 
-/// Returns two dies, each with its own channel and 12 blocks of 4 pages. Of the superblocks, 7 are full and one is
-/// open. Page `lpn` is written to die `lpn % 2`.
+/// Returns two dies, each with its own channel and 12 blocks of 4 pages. 7 superblocks are full and one is open. Page
+/// `lpn` is written to die `lpn % 2`.
 fn dies() -> Bench {
     let mut bench = die(&[
         ("geometry.chips", "2"),
@@ -27,9 +27,9 @@ fn dies() -> Bench {
     bench
 }
 
-/// Test vector SB-1. A die has only one free block left, so the next writes trigger the collection of a superblock.
-/// Each die reads its valid page (25 + 102.4 us) and programs a moved page (102.4 + 200 us). Both dies erase (1500 us),
-/// and then execute the writes.
+/// Test vector SB-1. A die has only one free block, so the next writes start the collection of a superblock. Each die
+/// reads its one valid page (25 + 102.4 us) and programs one moved page (102.4 + 200 us). Both dies erase their block
+/// (1500 us), and then execute the writes.
 #[test]
 fn dies_collect_their_parts_at_once_and_erase_together() {
     let mut bench = dies();

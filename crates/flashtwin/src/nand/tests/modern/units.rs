@@ -1,5 +1,5 @@
-//! Writing by units. The tables equal those of a device without time, in whatever order the chips work. Every page is
-//! programmed once, at the place that the map has. Collections end.
+//! Tests of writing by units. The tables must equal those of a device without time, in whatever order the chips work.
+//! Every page must be programmed once, at its place in the map. Collections must end.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::units::{Lpn, Stream, Time};
 
 const HANDLES: u64 = 3;
 
-/// Flash that writes by units, without a front end.
+/// Flash that writes by units, with no front end.
 struct Bench {
     nand: Nand,
     events: EventQueue,
@@ -116,7 +116,7 @@ impl Bench {
             .enqueue(die as usize, op, self.now, &mut self.events);
     }
 
-    /// Executes the next event; returns false if nothing is pending.
+    /// Executes the next event. Returns false if no event is pending.
     fn step(&mut self) -> bool {
         self.now = match self.events.next_time() {
             Time::NEVER => return false,
@@ -165,7 +165,7 @@ impl Bench {
     }
 }
 
-/// Devices of all shapes on which the placement of rows depends.
+/// Devices that differ in all settings on which the placement of rows depends.
 const SHAPES: [&[(&str, &str)]; 8] = [
     &[],
     &[("gc.preemptible", "true")],
@@ -249,9 +249,9 @@ fn every_write_is_programmed_once_and_nothing_waits_for_ever() {
     }
 }
 
-/// The tables go through the same states as those of a device without time under three conditions: no write passes a
-/// collection, collections begin only at the watermark, and each group has one die. Several dies would move their parts
-/// of a unit at the same time, so the order of the moved pages would differ.
+/// The tables must go through the states of those of a device without time. This requires three conditions: no write
+/// passes a collection, collections begin only at the watermark, and each group has one die. Several dies would move
+/// their parts of a unit at the same time, so the order of the moved pages would differ.
 #[test]
 fn tables_are_those_of_the_device_without_time() {
     let one_die = [
@@ -277,10 +277,10 @@ fn tables_are_those_of_the_device_without_time() {
             let mut bench = Bench::new(&spec, seed);
             for _ in 0..4_000 {
                 let lpn = Lpn(bench.rng.below(bench.logical) as u32);
-                // An invalid id counts as no id. With several groups, a page without an id goes to the group with the
-                // most room, which depends on the writes that wait. So does the order of two writes of one page to
-                // different groups. With several groups, all ids are therefore valid, and each page always has the same
-                // group.
+                // With one group, ids may be missing or invalid; an invalid id counts as none. With several groups, a
+                // page without an id goes to the group with the most room, which depends on the waiting writes. The
+                // order of two writes of a page to different groups depends on them too. There, all ids are therefore
+                // valid, and each page always has the same group.
                 let id = match spec.placement.as_ref().unwrap().groups {
                     1 => (bench.rng.below(5) > 0).then(|| bench.rng.below(HANDLES + 1) as u16),
                     _ => Some((u64::from(lpn.0 % 4) << 14 | bench.rng.below(HANDLES)) as u16),
@@ -290,14 +290,14 @@ fn tables_are_those_of_the_device_without_time() {
                 for _ in 0..bench.rng.below(12) {
                     bench.step();
                 }
-                // A unit cannot be collected until its programs have ended. The number of writes in flight is limited,
-                // so that victims remain.
+                // A unit cannot be collected before its programs have ended. So that victims remain, the number of
+                // writes in flight is limited.
                 while bench.awaited.values().sum::<u32>() > 20 && bench.step() {}
             }
             bench.settle();
             let reports = [bench.device().report(), twin.report()];
-            // Ages count pages that the host wrote to any group. With several groups they can differ, because groups do
-            // not wait for each other.
+            // The age of a page counts the host writes to all groups. Groups do not wait for each other, so with
+            // several groups ages can differ.
             let reports = reports.map(|mut report| {
                 if spec.placement.as_ref().unwrap().groups > 1 {
                     report
@@ -315,7 +315,7 @@ fn tables_are_those_of_the_device_without_time() {
     }
 }
 
-/// A device whose state was saved and loaded continues exactly like the original device.
+/// A device with a saved and reloaded state must continue exactly like the original device.
 #[test]
 fn saved_state_continues_alike() {
     for seed in crate::seeds(2) {
@@ -346,7 +346,7 @@ fn saved_state_continues_alike() {
                 bytes
             };
             assert!(state(&again) == state(&bench), "{overrides:?}");
-            // A damaged state must be refused, or be consistent.
+            // A damaged state must be refused, or else it must be consistent.
             for _ in 0..200 {
                 let mut bytes = saved.clone();
                 let at = bench.rng.below(bytes.len() as u64) as usize;
@@ -364,7 +364,8 @@ fn saved_state_continues_alike() {
     }
 }
 
-/// A row that waits for more pages of its class does not delay a full row of another class behind it in the queue.
+/// A row that waits for more pages of its class must not delay a full row of another class that is behind it in the
+/// queue.
 #[test]
 fn a_full_row_passes_one_that_waits() {
     let wait = Time::from_ms(5);

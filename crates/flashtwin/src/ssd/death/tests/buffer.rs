@@ -1,10 +1,10 @@
-//! Buffered contents of pages of dead dies: parts of lost pages, and writes that find no room. A lost page is a page
-//! whose flash copy is on a dead die.
+//! Contents of the buffer that cannot be written to flash after dies have failed. Either flash has no room for them, or
+//! they are a part of a *lost* page: a page whose flash copy is on a dead die.
 
 use super::*;
 use crate::nand::Cause;
 
-/// Evicts `page` from a buffer of 16 pages by reading other pages.
+/// Makes the buffer, which has 16 pages, evict `page`: reads 16 other pages.
 fn push_out(ssd: &mut Ssd, page: u64) {
     for other in 0..16 {
         read(ssd, (page + 1 + other) % pages(ssd));
@@ -18,7 +18,7 @@ fn ended(ssd: &mut Ssd, tag: u64) -> Status {
 }
 
 /// All dies are dead, so acknowledged writes cannot reach flash. A flush or forced write that waits for them fails. If
-/// none waits, the next flush fails, and only this one.
+/// none is waiting when they are lost, the next flush fails. Later flushes do not fail.
 #[test]
 fn flush_fails_once_after_loss_of_acknowledged_writes() {
     let none_lives = |more: &[(&str, &str)]| {
@@ -49,7 +49,7 @@ fn flush_fails_once_after_loss_of_acknowledged_writes() {
     submit(&mut ssd, Op::Write, 0, 512, 101);
     run(&mut ssd);
     assert_eq!(ended(&mut ssd, 100), Status::ReadOnly);
-    // No flush or forced write waits when the write-back is refused.
+    // The write-back is refused while no flush or forced write is waiting.
     for protected in ["false", "true"] {
         let mut ssd = none_lives(&[("buffer.power_loss_protection", protected)]);
         assert_eq!(one(&mut ssd, Op::Write, 0, PAGE), Status::Ok);
@@ -73,15 +73,15 @@ fn sector(ssd: &mut Ssd, op: Op, page: u64, sector: u64) -> Status {
     one(ssd, op, page * PAGE + 512 * sector, 512)
 }
 
-/// Processes events until `fills` reads have begun that fill pages of the buffer.
+/// Processes events until `fills` flash reads that fill pages of the buffer have been executed or begun.
 fn until_filling(ssd: &mut Ssd, fills: u64) {
     while ssd.flash_report().flash.count(Cause::Fill) < fills {
         assert!(ssd.step(), "nothing is read");
     }
 }
 
-/// A sector of a lost page is written to the buffer while the page is being read, for its write-back or for the host.
-/// The read fails, and the sectors that were not written stay lost.
+/// While a lost page is being read from flash, for its write-back or for the host, one of its sectors is written to the
+/// buffer. The read fails, and the sectors that were not written stay lost.
 #[test]
 fn a_write_during_the_read_of_a_lost_page_brings_nothing_back() {
     for (more, first) in [
@@ -103,7 +103,7 @@ fn a_write_during_the_read_of_a_lost_page_brings_nothing_back() {
         }
         until_filling(&mut ssd, 1);
         submit(&mut ssd, Op::Write, page * PAGE + 1024, 512, 99);
-        // This sector is not in the buffer either, so the read fails like the one that is running.
+        // This sector is not in the buffer, so the host's read of it fails when the running flash read fails.
         submit(&mut ssd, Op::Read, page * PAGE + 2048, 512, 100);
         run(&mut ssd);
         assert_eq!(ended(&mut ssd, 99), Status::Ok, "{more:?}");
@@ -145,7 +145,7 @@ fn a_read_of_what_is_lost_leaves_what_was_written() {
 }
 
 /// A lost page is evicted after one of its sectors was written. The written sector is lost, because the rest of the
-/// page cannot be read. The next flush or forced write therefore fails, and only this one.
+/// page cannot be read. The next flush or forced write therefore fails. Later ones do not fail.
 #[test]
 fn flush_or_forced_write_fails_once_after_a_part_is_lost() {
     for is_forced in [false, true] {
@@ -164,8 +164,8 @@ fn flush_or_forced_write_fails_once_after_a_part_is_lost() {
     }
 }
 
-/// After a power loss, protected memory is written to flash. If only one sector of a lost page was written, the sector
-/// is lost, too, because the rest of the page cannot be read.
+/// After a power loss, protected memory is written to flash. If it has only one sector of a lost page, this sector is
+/// lost, too, because the rest of the page cannot be read.
 #[test]
 fn a_cut_names_what_protected_memory_cannot_write() {
     let (mut ssd, page) = device_and_lost_page(&[("buffer.power_loss_protection", "true")]);
@@ -239,7 +239,8 @@ fn never_read(more: &[(&str, &str)], seed: u64) {
             _ => submit(&mut ssd, op, first * PAGE + at * 512, sectors * 512, tag),
         }
         for done in ssd.completions().drain(..) {
-            // A read of lacking sectors must fail, unless all of them were written before the read completed.
+            // A read of sectors that are lost and not written again must fail. Sectors may be written before the read
+            // completes.
             if let Some(lacking) = &asked[done.tag as usize] {
                 let still = lacking.iter().any(|&at| !written[at as usize]);
                 let is_read = done.status == Status::Ok;
@@ -259,7 +260,8 @@ fn never_read(more: &[(&str, &str)], seed: u64) {
     }
 }
 
-/// Policies that avoid chips in GC, or chips close to it, treat a dead die as one that never collects.
+/// Policies that avoid chips in or near GC treat a dead die as one that never collects, and evict its pages like
+/// others.
 #[test]
 fn pages_of_a_dead_die_leave_like_others() {
     let mut stay = Vec::new();

@@ -1,5 +1,5 @@
-//! A die fails under random requests. Its contents are lost, all other contents stay, and each request completes
-//! once.
+//! Failures of a die. Under random requests, the contents of the die are lost, all other contents stay, and each
+//! request completes once.
 
 mod buffer;
 
@@ -94,7 +94,8 @@ fn lies_on(ssd: &Ssd, page: u64, die: u32) -> bool {
         .is_some_and(|unit| u32::from(unit.0) == die)
 }
 
-/// Reads every page with an empty buffer. Returns the pages that fail, which must be those on the die.
+/// Reads every page. The buffer must be empty. Returns the pages whose reads fail, and checks that these are the pages
+/// on the die.
 fn lost(ssd: &mut Ssd, die: u32) -> Vec<u64> {
     let mut lost = Vec::new();
     for page in 0..pages(ssd) {
@@ -207,8 +208,8 @@ fn check_one_death(more: &[(&str, &str)], seed: u64) {
     let gone = lost(&mut ssd, die);
     assert!(!gone.is_empty() && ssd.collect(Some(die)).is_err());
     assert_eq!(ssd.collect(None), Ok(DIES - 1));
-    // Lost pages are still lost after the device is saved and loaded. They can be read after they are written, and
-    // are zero after a trim.
+    // Lost pages are still lost after the device is saved and loaded. They can be read again after they are written or
+    // trimmed.
     let mut saved = Vec::new();
     run(&mut ssd);
     ssd.save_state(&mut saved).unwrap();
@@ -235,8 +236,8 @@ fn check_one_death(more: &[(&str, &str)], seed: u64) {
     }
 }
 
-/// A die fails at each possible instant. Its running and waiting programs are executed on other dies. Reads fail
-/// after the usual time of a read: 54 us, and 9.0112 us on the channel.
+/// A die fails at various instants under writes. Its running and waiting programs are executed on other dies. Reads of
+/// the die fail after the usual time of a read: 54 us in the flash array, then 9.0112 us on the channel.
 #[test]
 fn operations_on_a_dying_die_end() {
     let mut again = 0;
@@ -304,7 +305,8 @@ fn repeated_programs_use_dies_with_room() {
             assert!(ssd.step());
         }
         assert!(lies_on(&ssd, 0, 1));
-        // These pages are on the die that will be dead, so no page on another die becomes invalid.
+        // Pages of die 1, which will fail, are written to the other dies to fill them. No page on these dies becomes
+        // invalid.
         for &die in full {
             let mut others = (1..pages(&ssd) as u32).map(Lpn);
             while others.any(|lpn| {
@@ -320,7 +322,7 @@ fn repeated_programs_use_dies_with_room() {
         assert_eq!(ssd.is_read_only(), !room);
         let again = ssd.flash_report().flash.programs_again;
         assert_eq!(again, u64::from(room));
-        // The program was executed on a die that cannot be read, and the old copy is invalid.
+        // If no die had room, the page is lost: the failed die cannot be read, and the old copy is invalid.
         assert_eq!(
             read(&mut ssd, 0),
             if room { Status::Ok } else { Status::Failed }
@@ -328,8 +330,8 @@ fn repeated_programs_use_dies_with_room() {
     }
 }
 
-/// Only programs that had begun on a dead die are passed on. If any other program finds no room, the device reaches
-/// its end of life.
+/// Only programs that had begun on a die that then failed are passed on to other dies. If any other program finds no
+/// room, the device reaches its end of life.
 #[test]
 fn a_write_that_finds_no_room_is_not_passed_on() {
     let mut ssd = device(&[("buffer", "none"), ("geometry.reserve_percent", "20")]);
@@ -344,8 +346,8 @@ fn a_write_that_finds_no_room_is_not_passed_on() {
     assert_eq!(status, Status::ReadOnly);
 }
 
-/// A part of a lost page is written. Without a buffer, the write is refused. A buffer accepts the write and detects
-/// the loss at the write-back; the next flush then fails.
+/// A part of a lost page is written. Without a buffer, the write fails. With a buffer, the write succeeds, but the
+/// write-back of the page cannot read the rest of the page. The flush that waits for it then fails.
 #[test]
 fn a_part_of_a_lost_page_is_lost_with_it() {
     for more in [&[("buffer", "none"), ("ftl.partial", "sectors")][..], &[]] {
@@ -372,8 +374,8 @@ fn a_part_of_a_lost_page_is_lost_with_it() {
     }
 }
 
-/// If too few blocks are left, the device reaches its end of life: writes are refused, and pages that are not lost
-/// can still be read.
+/// If the other dies have too few blocks, the device reaches its end of life: writes are refused, and pages that are
+/// not lost can still be read.
 #[test]
 fn too_little_room_is_the_end_of_writing() {
     for more in [&[("buffer", "none")][..], &[]] {
@@ -418,7 +420,7 @@ fn devices_that_need_every_die_refuse_a_kill() {
     assert_eq!(device(&[]).kill_die(4), Err(unknown));
 }
 
-/// A state in which only some of a dead die's blocks are marked as dead is refused.
+/// `Ssd::check` reports an error if only some of a dead die's blocks are marked as dead.
 #[test]
 fn a_state_with_half_a_dead_die_is_refused() {
     let mut ssd = device(&[]);
