@@ -198,7 +198,8 @@ pub(super) const ECR: Source = source(
     "Concurrency and Computation: Practice and Experience",
     2019,
 );
-pub(super) const PAGES: &str = "`7d` is page 7, dirty; `7c` clean; most recent first.";
+pub(super) const PAGES: &str = "`7d` is page 7 if it is dirty, `7c` if it is clean; the most \
+                                recent page is first.";
 /// Explains the notation of the state of a policy that ranks blocks.
 pub(super) const BLOCKS: &str =
     "`B2{8,9}` is logical block 2 with its pages 8 and 9; most recent first.";

@@ -36,8 +36,8 @@ parameters! {
 pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: "ad-lru",
     title: "AD-LRU",
-    line: "A cold and a hot list of adaptive sizes; clean pages of the selected list are \
-                evicted first.",
+    line: "Has a cold and a hot list; selects a list by size, and evicts clean pages of this list \
+           first.",
     family: Family::Recency,
     source: source(
         "P. Jin, Y. Ou, T. Haerder, Z. Li",
@@ -51,12 +51,12 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
              is in LRU order. Pages have cold flags as in LRU-WSR.",
         "Miss: the page enters at the most recent end of Lc. Hit: it moves to the most recent \
              end of Lh, with its flag cleared.",
-        "The victim comes from Lc if Lc has more than `min_lc` pages or Lh is empty, \
-             otherwise from Lh.",
-        "Victim: the list's least recent clean page. If the list has no clean page, the dirty \
-             ones get a second chance: the search starts at the least recent page; a page with \
-             the flag is the victim, and any other page gets the flag and moves to the most \
-             recent end of the same list.",
+        "The victim is taken from Lc if Lc has more than `min_lc` pages or Lh is empty, otherwise \
+         from Lh.",
+        "Victim: the least recent clean page of this list. If the list has no clean page, its \
+         dirty pages get a second chance: the search starts at the least recent page. The first \
+         page with the flag is the victim. Each page before it gets the flag and moves to the \
+         most recent end of the list.",
     ],
     drawing: "
 hit ->  Lh [ 1d0  8c0 ]

@@ -38,14 +38,14 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     ),
     provenance: Provenance::Original,
     rule: &[
-        "T1 has pages that were accessed once, T2 all others, each in LRU order. B1 and B2 \
-             remember the numbers of pages evicted from them. p is the target size of T1.",
+        "T1 has the pages that were accessed once, T2 all others, each in LRU order. B1 remembers \
+         the numbers of pages evicted from T1, and B2 those of pages evicted from T2. p is the \
+         target size of T1.",
         "Hit: the page moves to the most recent end of T2.",
         "Miss of a page in B1: p grows by |B2| / |B1|, at least 1. Miss of a page in B2: p shrinks \
              by |B1| / |B2|, at least 1. A page of B1 or B2 enters T2; any other page enters T1.",
-        "Victim: the least recent page of T1 if T1 has more than p pages, or if it has p \
-             pages and the incoming page is in B2; otherwise the least recent page of T2. Its \
-             number goes to B1 or B2.",
+        "Victim: the least recent page of T1 if T1 has more than p pages, or if T1 has exactly p \
+         pages and the incoming page is in B2. Otherwise, the least recent page of T2.",
         "T1 and B1 together have at most C numbers, all four lists at most 2 C. If T1 alone fills \
              the buffer, its least recent page is evicted without being remembered.",
     ],

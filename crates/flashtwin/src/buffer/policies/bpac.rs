@@ -57,7 +57,8 @@ parameters! {
 pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: "bpac",
     title: "BPAC",
-    line: "A list of pages, and a list of blocks of which it evicts the largest that has stopped growing.",
+    line: "Keeps recent pages singly, others in blocks; evicts the largest block that has stopped \
+           growing.",
     family: Family::Blocks,
     source: source(
         "G. Wu, B. Eckart, X. He",
@@ -69,17 +70,17 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     rule: &[
         "The page list P has recently written pages. The cluster list K has the other pages, \
              grouped by block. Both are in LRU order. Time is counted in page writes.",
-        "Write: the page enters P, or moves, at the most recent end. If P then has more than \
-             `l_p` pages, its least recent page joins the cluster of its block, which moves to \
-             the most recent end of K.",
-        "Victim: of the clusters that received no page for more than `age` page writes, the \
-             one with the most pages; of several, the least recent. Without such clusters, the \
-             least recent cluster; without clusters, the least recent page of P.",
-        "With `adapt`, `l_p` and `age` are set anew after every C page writes. Distances are in \
-             page writes. `l_p` becomes the distance since a page's previous write that nine \
-             tenths of the rewrites did not exceed, but at least 0.1 C and at most 0.9 C. `age` \
-             becomes the distance since a cluster last received a page that nine tenths of the \
-             additions to clusters did not exceed.",
+        "Write: the page enters P or moves within P, to the most recent end. If P then has more \
+         than `l_p` pages, the least recent page of P joins the cluster of its block, and this \
+         cluster moves to the most recent end of K.",
+        "Victim: of the clusters that received no page for more than `age` page writes, the one \
+         with the most pages; of several, the least recent. If there is no such cluster, the \
+         least recent cluster. If there is no cluster at all, the least recent page of P.",
+        "With `adapt`, `l_p` and `age` are set anew after every C page writes. Both become 90th \
+         percentiles of distances, which are counted in page writes. For `l_p`, these are the \
+         distances between two writes of the same page; `l_p` is at least 0.1 C and at most 0.9 \
+         C. For `age`, these are the distances between two additions of a page to the same \
+         cluster.",
     ],
     drawing: "
 write -> P [ 16  5 ] -- longer than l_p --> K [ B3{12} B0{0,1} | B2{8} B1{4} ]

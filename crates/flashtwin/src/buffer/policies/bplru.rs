@@ -41,7 +41,8 @@ parameters! {
 pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: "bplru",
     title: "BPLRU",
-    line: "LRU of erase blocks: evicts all cached pages of the least recent block together.",
+    line: "LRU of blocks instead of pages: evicts all cached pages of the least recent block \
+           together.",
     family: Family::Blocks,
     source: source(
         "H. Kim, S. Ahn",
@@ -51,16 +52,17 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     ),
     provenance: Provenance::Original,
     rule: &[
-        "Cached pages are grouped by logical block, and the blocks are in a list.",
+        "Cached pages are grouped by logical block. The blocks are in a list, ordered by recency.",
         "Write: the page joins its block, which moves to the most recent end.",
-        "Read: with `cache_reads`, a read is handled as a write, except that the page is \
-             clean. Without it, a hit moves nothing, and a miss bypasses the buffer.",
+        "Read: with `cache_reads`, a read is handled as a write, except that the page is clean. \
+         Without `cache_reads`, a read that hits moves nothing, and a read that misses bypasses \
+         the buffer.",
         "Compensation: a block whose N pages were written in order from the first to the last \
              moves to the least recent end.",
         "Victim: the least recent block. The block being accessed is the victim only if it is the \
              only one. The victim's dirty pages are written in ascending order.",
-        "With `padding`, the missing pages of the victim are read from flash, and all N pages \
-             are written. A block without dirty pages is dropped.",
+        "With `padding`, the missing pages of the victim are read from flash, and all N pages are \
+         written. A victim without dirty pages is dropped.",
     ],
     drawing: "
 most recent [ B2{8,9}  B0{0,1}  B1{5} ] least recent -> victim

@@ -70,8 +70,8 @@ parameters! {
 pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: "cbm",
     title: "CBM",
-    line: "A write buffer that has a page region and a block region, and cooperates with a read \
-                cache.",
+    line: "A write buffer with a page region and a block region, which cooperates with a read \
+           cache.",
     family: Family::Blocks,
     source: source(
         "Q. Wei, C. Chen, J. Yang",
@@ -84,10 +84,10 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
         "Written pages are in the page region PR, a list of pages, or in the block region BR, \
              a list of blocks by popularity. Pages that were read are in the separate read cache, \
              an LRU list (`buffer.read_cache`).",
-        "A write request adds 1 to the popularity of each block that it accesses. The \
-             popularity is forgotten when the block has no page left and none is about to be \
-             inserted (D-163). The tail of BR is the least popular block; of several, the one \
-             with the most pages; of these, the one written least recently.",
+        "A write request adds 1 to the popularity of each block that it accesses. The popularity \
+         of a block is forgotten when the block has no cached page left and none is about to be \
+         inserted (D-163). The tail of BR is the least popular block. Of several equally popular \
+         blocks, it is the one with the most pages, and of these, the one written least recently.",
         "Write: a page of PR moves to the head of PR. A new page joins its block in BR, or \
              enters at the head of PR. When a block has THR pages in PR, all of them move to BR.",
         "THR starts at 2. Each time BR grows and then takes more than the share `theta` of the \
@@ -95,11 +95,12 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
              `threshold_floor`. A block of PR that has at least THR pages after the halving moves \
              to BR when its next page enters. With `migrate` = scan, all such blocks move at once, \
              after the victim has been taken (D-222).",
-        "Victim: the block at the tail of BR. If BR is empty, the least recent page of PR \
-             with all pages of its block. The block being written is the victim only if it is the \
-             only one.",
-        "Merge-on-flush: if the read cache has clean pages of the victim block, but fewer \
-             than the block has dirty pages, all of them are written in one ascending run.",
+        "Victim: the block at the tail of BR. If BR is empty, the victim is the least recent page \
+         of PR, together with all other pages of its block. The block being written is the victim \
+         only if there is no other.",
+        "Merge-on-flush: if the read cache has clean pages of the victim block, but fewer than \
+         the block has dirty pages, the clean and the dirty pages are written together in \
+         ascending order.",
     ],
     drawing: "
 write -> PR [ 20 16 8 0 ] -- THR pages of a block --> BR [ B3 | B1 ] -> victim

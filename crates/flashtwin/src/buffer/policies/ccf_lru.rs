@@ -23,8 +23,8 @@ use crate::component::{source, Provenance};
 pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: "ccf-lru",
     title: "CCF-LRU",
-    line: "Evicts clean pages first that were read only once; clean pages that were read \
-                again get a delay.",
+    line: "First evicts clean pages that were accessed once; clean pages accessed again stay \
+           longer.",
     family: Family::Recency,
     source: source(
         "Z. Li, P. Jin, X. Su, K. Cui, L. Yue",
@@ -34,9 +34,9 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     ),
     provenance: Provenance::Original,
     rule: &[
-        "The cold-clean list CCL has clean pages that were accessed once. The mixed list ML \
-             has dirty pages, and clean pages that were accessed again. A page enters with its \
-             cold flag set.",
+        "The cold-clean list CCL has the clean pages that were accessed once. The mixed list ML \
+         has all other pages: dirty pages, and clean pages that were accessed again. A page \
+         enters with its cold flag set.",
         "Miss: a page that is read enters at the most recent end of CCL, a page that is written at \
              the most recent end of ML.",
         "Hit in either list: the flag is cleared, and the page moves to the most recent end \

@@ -70,8 +70,8 @@ pub(crate) const ENTRIES: &[Entry] = &[
     Entry {
         name: "cda-gc",
         title: "CDA-GC",
-        line: "Keeps pages of chips in or near collection, and writes hot and cold pages to \
-                different blocks.",
+        line: "Keeps pages of chips that collect or soon will; writes hot and cold pages to \
+               different blocks.",
         family: Family::Chips,
         source: CDA_GC,
         provenance: Provenance::Printed,
@@ -106,14 +106,16 @@ pub(crate) const ENTRIES: &[Entry] = &[
         source: CDA_GC,
         provenance: Provenance::Printed,
         rule: &[
-            "One list as in LRU, and a pointer into it that starts at the least recent end.",
+            "All pages are in one list, as in LRU. A pointer into the list starts at the least \
+             recent end.",
             "Victim: at most `test_num` entries are inspected, from the pointer on. The first page \
              whose chip is neither collecting nor close to collection is the victim, and the \
              pointer moves just behind this page. If there is none, the least recent page is \
              evicted, and the pointer stays where the search stopped (D-17).",
             "After `cycle_num` searches, the pointer returns to the least recent end.",
-            "A chip is close to collection if it has no free block above the trigger, and at most \
-             `hp_margin_percent` of its open block is left (D-16).",
+            "A chip is close to collection if two conditions hold: it has no free block above the \
+             trigger (the number of free blocks at which collection starts), and at most \
+             `hp_margin_percent` of its open block is unwritten (D-16).",
         ],
         drawing: "
                   pointer after the lookup
@@ -136,19 +138,21 @@ most recent [ 6d  5d  4d  3d  2d  1d ] least recent
     Entry {
         name: "cda-gc-dispatcher",
         title: "CDA-GC, dispatcher only",
-        line: "LRU that writes frequently and rarely written pages to different open blocks.",
+        line: "LRU that separates hot and cold pages: each kind is written to an open block of \
+               its own.",
         family: Family::Chips,
         source: CDA_GC,
         provenance: Provenance::Printed,
         rule: &[
             "Victims are those of LRU.",
-            "Every write queries a Bloom filter with 8 hash functions, then inserts its page. The \
-             page is hot if the filter already had it, otherwise cold.",
+            "Every write of the host queries a Bloom filter with 8 hash functions, then inserts \
+             its page into the filter. The page is hot if the filter already contained it, \
+             otherwise cold.",
             "The filter and all hot marks are cleared when `filter_reset_items` distinct pages \
              have been inserted, and after `filter_reset_ms` of virtual time if that is not 0 \
              (D-18). With `filter_forget` = generations, pages inserted since the previous reset \
              stay hot.",
-            "With `hot_at` = write-back, a page is hot if the filter has it when the page is \
+            "With `hot_at` = write-back, a page is hot if the filter contains it when the page is \
              written back (D-221).",
             "A hot page is written to its chip's hot open block, a cold page to the cold one. A \
              page moved by collection goes to the cold block, unless the device file specifies \

@@ -44,8 +44,8 @@ pub(crate) const ENTRIES: &[Entry] = &[
         rule: &[
             "Hit and miss are as in LRU.",
             "The `window` least recent entries of the list are the clean-first region.",
-            "Victim: the least recent clean page of the region; if it has none, the least recent \
-             page.",
+            "Victim: the least recent clean page of the region; if the region has none, the least \
+             recent page of the list.",
             "Clean pages outside the region are not searched for.",
         ],
         drawing: "

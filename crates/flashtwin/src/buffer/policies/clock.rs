@@ -33,8 +33,8 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
         "Pages are in a ring, each with a reference bit. A hand points at one of them.",
         "Miss: the page enters just behind the hand with its bit cleared. (Corbato sets it; \
              current caches clear it.) Hit: the bit is set.",
-        "Victim: the hand clears bits that are set and advances; the first page whose bit is \
-             clear is the victim.",
+        "Victim: the hand advances from page to page, and clears bits that are set. The first \
+         page whose bit is already clear is the victim.",
     ],
     drawing: "
  hand -> 4d1 -> 1d0 -> 3d0 -> 5c1 -+

@@ -47,14 +47,16 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     ),
     provenance: Provenance::Reconstruction,
     rule: &[
-        "One clock has hot pages, cold pages, and uncached pages in their test period. Each \
-         cached page has a reference bit, which a hit sets. The list head is behind HAND_hot.",
+        "One ring (the clock) has hot pages, cold pages, and uncached pages in their test period. \
+         Each cached page has a reference bit, which a hit sets. The head of the ring, where \
+         pages enter, is just behind HAND_hot.",
         "Miss: the page is cold, in its test period, and enters at the head. If the page is still \
          on the clock as an uncached page, it becomes hot instead, and HAND_hot runs.",
-        "Victim: HAND_cold goes from one cold page to the next. If the bit is clear, the page is \
-         evicted; it stays on the clock as an uncached page if it is in its test period. If the \
-         bit is set, it is cleared, and the page moves to the head. It becomes hot if it was in \
-         its test period (HAND_hot runs); otherwise it stays cold and starts a new test period.",
+        "Victim: HAND_cold goes from one cold page to the next. A page whose bit is clear is \
+         evicted; if it is in its test period, it stays on the clock as an uncached page. A page \
+         whose bit is set moves to the head, with its bit cleared. This page becomes hot if it \
+         was in its test period (HAND_hot runs); otherwise it stays cold and starts a new test \
+         period.",
         "HAND_hot runs while the hot pages exceed C minus the target of cold pages. It clears bits \
          that are set; a hot page whose bit is clear becomes cold. When HAND_hot passes a cold \
          page, the test period of this page ends.",

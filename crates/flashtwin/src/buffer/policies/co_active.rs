@@ -52,17 +52,17 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     ),
     provenance: Provenance::Reconstruction,
     rule: &[
-        "The clean list CL and the dirty list DL are each in LRU order.",
+        "Clean pages are in the list CL and dirty pages in the list DL, each in LRU order.",
         "Write: the page moves to the most recent end of DL. It is hot if it was written since \
          the filter's last reset, otherwise cold.",
         "Read: on a hit, the page moves to the most recent end of its list; on a miss, it enters \
          at the most recent end of CL.",
-        "Victim: the least recent clean page; otherwise the least recent cold dirty page; \
-         otherwise the least recent dirty page.",
-        "Active write-back: when a channel (`idle_unit`) is idle, the least recent cold dirty page \
-         of this channel is written to flash. At most `write_backs` of these writes are in flight. \
-         The page stays in the buffer, as a clean page in CL at the position of its last access, \
-         unless it was written again meanwhile.",
+        "Victim: the least recent clean page. If no page is clean, the least recent cold dirty \
+         page. If all pages are hot and dirty, the least recent page.",
+        "Active write-back: when a channel (`idle_unit`) is idle, the least recent cold dirty \
+         page of this channel is written to flash. At most `write_backs` of these writes are in \
+         flight. The page stays in the buffer. Unless it is written again meanwhile, it becomes a \
+         clean page, in CL at the position of its last access.",
     ],
     drawing: "
 CL [ 3c ] -> victim first

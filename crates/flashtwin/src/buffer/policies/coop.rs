@@ -54,7 +54,8 @@ parameters! {
 pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: "coop",
     title: "COOP",
-    line: "ARC's order; evicts the cheapest page, and writes cold pages back in silences of the host.",
+    line: "ARC that evicts the cheapest page of a list, and writes cold pages back while the host \
+           is silent.",
     family: Family::Chips,
     source: source(
         "The flashtwin authors",
@@ -66,18 +67,22 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     rule: &[
         "T1, T2, B1, B2 and p are those of ARC, which also determines the list L from which a page \
              is evicted.",
-        "Victim with static placement: the least recent clean page of L, otherwise of the other \
-             list. A page is clean when its program has ended. Without clean pages: of each chip's \
-             least recent page in L, the one whose chip has the least queue complete time (CQCT, as \
-             in ECR); of equal chips, the least recent page. If L is empty, the other list is used.",
-        "Victim with dynamic placement: the least recent page of L that is not being programmed, \
-             otherwise of the other list, otherwise the least recent page.",
-        "Candidates for writing ahead: dirty pages that were written once since they were inserted, \
-             in T1, or in T2 if they were not among the last `cooled` accesses.",
-        "Static placement: each idle chip writes its least recent candidate, of T1 first, if the \
-             host has made no access for `quiet_us`, or if fewer than `clean` slots are free or \
-             clean. Dynamic placement: if the host has made no access for `quiet_us`, candidates \
-             are written in batches of one row of cells, the least recent of T1 first.",
+        "Victim with static placement: the least recent clean page of L; if L has none, the least \
+         recent clean page of the other list. A page is clean when its program has ended. If no \
+         page is clean, the chip with the least queue complete time (CQCT, as in ECR) is \
+         selected, among the chips with pages in L. The victim is the least recent of its pages \
+         in L; of equal chips, the one with the least recent page is selected. If L is empty, the \
+         other list takes its place.",
+        "Victim with dynamic placement: the least recent page of L that is not being programmed. \
+         If L has no such page, the least recent such page of the other list. If all pages are \
+         being programmed, the least recent page.",
+        "Candidates for writing ahead are the dirty pages that were written only once since they \
+         were inserted. A page in T2 is a candidate only if none of the last `cooled` accesses \
+         was to this page.",
+        "COOP writes ahead when the host has made no access for `quiet_us`; with static \
+         placement, also when fewer than `clean` slots are free or clean. With static placement, \
+         each idle chip writes its least recent candidate, candidates of T1 first. With dynamic \
+         placement, candidates are written in batches of one row of cells, in the same order.",
         "At most `ahead_depth` of these writes are in flight. The page stays in the buffer.",
     ],
     drawing: "

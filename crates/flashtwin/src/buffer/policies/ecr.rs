@@ -75,9 +75,9 @@ pub(crate) const ENTRIES: &[Entry] = &[
             "Hit: the page moves to the most recent end of its list. A page that becomes dirty \
              moves to the list of its chip.",
             "Victim: the least recent clean page, if there is one.",
-            "Otherwise, of the chips with a dirty page, the one with the least queue complete \
-             time (CQCT) is selected; `tie` decides between equal chips. The victim is its least \
-             recent page.",
+            "Otherwise, the chip with the least queue complete time (CQCT) is selected, among the \
+             chips with a dirty page; `tie` decides between equal chips. The victim is the least \
+             recent page of the selected chip.",
             "CQCT (Eqs 1 to 4) is the time of the chip's queued reads and writes, of the \
              collection that they will start, and of the summary pages that they will fill. A \
              write in service does not count against the free pages, because it already has its \
@@ -112,8 +112,8 @@ chip 3   [ 11d 7d ]   CQCT  900 us",
         provenance: Provenance::Printed,
         rule: &[
             "Clean and dirty pages are in one LRU list per chip.",
-            "Victim: the least recent page, clean or dirty, of the chip with the least queue \
-             complete time; `tie` decides between equal chips.",
+            "Victim: the least recent page of the chip with the least queue complete time, \
+             whether the page is clean or dirty; `tie` decides between equal chips.",
             "With one chip, the policy equals LRU.",
         ],
         state: "`L0[8c 4d] L2[6c]`: the chips' lists, most recent first.",
@@ -126,7 +126,8 @@ chip 3   [ 11d 7d ]   CQCT  900 us",
     Entry {
         name: "lcr",
         title: "LCR",
-        line: "ECR with the load of the chips' queues instead of the queue complete time.",
+        line: "ECR that compares chips by the load of their queues instead of the queue complete \
+               time.",
         family: Family::Chips,
         source: source(
             "C. Liu, M. Lv, Y. Pan, H. Chen, Y. Li, C. Li, Y. Xu",

@@ -36,8 +36,8 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     provenance: Provenance::Original,
     rule: &[
         "Blocks are as in BPLRU. Every access to a block moves it to the most recent end.",
-        "Victim: the block with the most cached pages; of several, the least recent. It may be \
-         the block being accessed.",
+        "Victim: the block with the most cached pages; of several such blocks, the least recent \
+         one. The victim may be the block being accessed.",
         "The victim's dirty pages are written in ascending order, and its clean pages are dropped.",
     ],
     drawing: "

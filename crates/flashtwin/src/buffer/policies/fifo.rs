@@ -21,7 +21,8 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     ),
     provenance: Provenance::Original,
     rule: &[
-        "One queue. Miss: the page enters at its head. Hit: nothing changes.",
+        "All pages are in one queue. Miss: the page enters at the head of the queue. Hit: nothing \
+         changes.",
         "Victim: the page at the tail.",
     ],
     state: PAGES,

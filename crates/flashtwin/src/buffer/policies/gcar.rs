@@ -48,8 +48,8 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     ),
     provenance: Provenance::Printed,
     rule: &[
-        "A filter over the victim search of any policy NAME. Hits and misses are handled by \
-             NAME.",
+        "GCaR is a filter over the victim search of any policy NAME. NAME handles hits and \
+         misses.",
         "Victim: the first page, in NAME's order of eviction, whose chip is not collecting at \
              that instant. Clean and dirty pages are skipped alike.",
         "If the chip of every page is collecting, NAME's own victim is evicted (D-11), and \

@@ -42,7 +42,8 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     ),
     provenance: Provenance::Reconstruction,
     rule: &[
-        "Each page counts its accesses, up to `count_max`. Miss: the count is 1. Hit: it grows by 1.",
+        "Each page has a count of its accesses, which is 1 after a miss. Each hit adds 1, up to \
+         `count_max`.",
         "Victim: the page with the least count; of several, the least recent.",
         "Ageing: once the mean count is above `mean_max`, every count is halved, rounded up.",
     ],

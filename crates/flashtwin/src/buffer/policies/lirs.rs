@@ -52,14 +52,14 @@ pub(crate) const ENTRIES: &[Entry] = &[
         ),
         provenance: Provenance::Original,
         rule: &[
-            "LIR pages have a short distance between accesses and are kept. A part of the buffer, \
-             `hir` pages, is for the other (HIR) pages.",
-            "The stack S has, in order of recency, all LIR pages, and those HIR pages, cached or \
-             not, that were accessed since the last access to the oldest LIR page. The queue Q \
-             has the cached HIR pages.",
-            "Access to an LIR page: it moves to the top of S. Access to a HIR page in S: it \
-             becomes LIR, and the oldest LIR page becomes HIR, at the end of Q. Access to another \
-             HIR page: it moves to the top of S and to the end of Q.",
+            "Pages with a short distance between accesses are LIR pages and are kept. All other \
+             pages are HIR pages, for which `hir` slots of the buffer are set aside.",
+            "The stack S has, in order of recency, all LIR pages and some HIR pages: those that \
+             were accessed since the last access to the oldest LIR page, whether they are still \
+             cached or not. The queue Q has the cached HIR pages.",
+            "Access to an LIR page: the page moves to the top of S. Access to a HIR page in S: \
+             the page becomes LIR, and the oldest LIR page becomes HIR and moves to the end of Q. \
+             Access to any other page: the page moves to the top of S and to the end of Q.",
             "The bottom of S is always an LIR page: HIR pages below it are removed from S. S has \
              at most twice as many pages as the buffer (not in the paper).",
             "Victim: the page at the front of Q.",

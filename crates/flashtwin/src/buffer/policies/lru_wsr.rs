@@ -23,12 +23,12 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     ),
     provenance: Provenance::Original,
     rule: &[
-        "One list as in LRU. Each page has a cold flag, which is cleared when the page enters and \
-         when it is hit.",
-        "Victim: the search starts at the least recent page. A clean page, or a dirty page with \
-         the flag, is the victim.",
-        "A dirty page without the flag gets the flag and moves to the most recent end; the search \
-         continues with the next page.",
+        "All pages are in one list, as in LRU. Each page has a cold flag, which is cleared when \
+         the page enters and when it is hit.",
+        "Victim: the search starts at the least recent page. The first page that is clean or has \
+         the flag is the victim.",
+        "Each page before it (dirty, without the flag) gets the flag and moves to the most recent \
+         end.",
     ],
     drawing: "
 most recent [ 4d0  3d0  2c0  1d0 ] least recent

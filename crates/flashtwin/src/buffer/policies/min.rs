@@ -26,8 +26,8 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     ),
     provenance: Provenance::Original,
     rule: &[
-        "Victim: the page whose next access is farthest away. A page that is never accessed again \
-         comes before all others.",
+        "Victim: the page whose next access is farthest away. Pages that are never accessed again \
+         are evicted first.",
         "No policy that fetches on demand has more hits. Reads and writes count alike, so MIN \
          does not bound the number of pages written.",
         "MIN must know the future. It exists only in `flashtwin policy hits`; a device cannot use \

@@ -56,10 +56,10 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     rule: &[
         "Time is counted in page writes. A block has the time t of its insertion, and the number \
          f of its page writes. Its predicted update distance is (now - t) / f.",
-        "Candidates: the blocks whose distance is above the mean of all blocks; if there are \
-         none, all blocks.",
-        "Victim: the candidate with the most pages; of several, the one with the larger distance, \
-         then the least recent.",
+        "Candidates: the blocks whose predicted update distance is above the mean of all blocks. \
+         If all distances are equal, all blocks are candidates.",
+        "Victim: the candidate with the most pages; of several such candidates, the one with the \
+         largest distance; of equal distances, the least recent one.",
     ],
     state: BLOCKS,
     cost: cost("O(1)", "O(B)", "O(log B + N)"),

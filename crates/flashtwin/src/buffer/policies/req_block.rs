@@ -57,14 +57,14 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
              Reads hit as writes do, but insert nothing.",
         "Hit in a small block (at most `small_request` pages): the block moves to the head of \
              the list SRL.",
-        "Hit in a larger block: the pages that one request hits are removed from it, and form \
-             a block of their own at the head of the list DRL (divided).",
-        "Victim: of the blocks at the tails of IRL, DRL and SRL, the one with the least hits / \
-             (pages x age), with the age in page accesses; of several, the block of the list named \
-             first. The block that the request is filling is the victim only if it is the only \
-             one.",
-        "Together with a victim from DRL, the block from which the victim was divided is evicted, \
-             if this block is still in IRL.",
+        "Hit in a larger block: the block is divided. The pages that one request hits leave it \
+         and form a block of their own at the head of the list DRL.",
+        "Victim: of the three blocks at the tails of IRL, DRL and SRL, the one with the least \
+         value of hits / (pages x age), with the age in page accesses. If values are equal, the \
+         order of the lists decides: IRL before DRL before SRL. The block that the request is \
+         filling is the victim only if there is no other.",
+        "If the victim is from DRL, and the block from which it was divided is still in IRL, this \
+         block is evicted, too.",
     ],
     drawing: "
 write request -> IRL [ {20}  {16,17}  {8,10,11} ]   tail with the least

@@ -37,7 +37,7 @@ parameters! {
 pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: "s3-fifo",
     title: "S3-FIFO",
-    line: "Three queues; a small one filters out pages that are accessed only once.",
+    line: "Has three FIFO queues; a small one filters out pages that are accessed only once.",
     family: Family::General,
     source: source(
         "J. Yang, Y. Zhang, Z. Qiu, Y. Yue, K. V. Rashmi",
@@ -51,11 +51,12 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
              evicted from S. Each page has a counter from 0 to 3.",
         "Hit: the counter grows by 1; no page moves.",
         "Miss: a page that G remembers enters M, any other page enters S, with counter 0.",
-        "Victim from M, if M has more than C - `small` pages: as long as the counter of the \
-             oldest page is above 0, it is reduced by 1 and the page returns to the other end. A \
-             page with counter 0 is the victim.",
-        "Victim from S otherwise: if the oldest page was hit more than once, it moves to M \
-             with counter 0. Any other page is the victim, and G remembers it.",
+        "If M has more than C - `small` pages, the victim is taken from M. As long as the counter \
+         of the oldest page is above 0, it is reduced by 1, and the page returns to the other end \
+         of M. The victim is the first page with counter 0.",
+        "Otherwise, the victim is taken from S. As long as the oldest page was hit more than \
+         once, it moves to M with counter 0. The victim is the first page that was hit at most \
+         once, and G remembers it.",
         "G forgets the incoming page before it remembers the victim. As printed, G would forget \
              this page only afterwards (D-161).",
         "Until the first eviction, pages for which S has no room enter M.",

@@ -26,8 +26,8 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     ),
     provenance: Provenance::Original,
     rule: &[
-        "One queue. Each page has a visited bit. Miss: the page enters at the head with its bit \
-         cleared.",
+        "All pages are in one queue, each with a visited bit. Miss: the page enters at the head \
+         with its bit cleared.",
         "Hit: the bit is set; no page moves.",
         "Victim: the hand moves from its position towards the head and clears bits that are set. \
          The first page whose bit is clear is the victim. After the head, the hand continues at \

@@ -46,9 +46,9 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
              pages evicted from A1in (ghosts).",
         "Miss: a page that A1out remembers enters Am; any other page enters A1in.",
         "Hit in Am: the page moves to the most recent end. Hit in A1in: nothing changes.",
-        "Victim: if A1in has more than `k_in` pages, its oldest page, which A1out then \
-             remembers (at most `k_out` numbers). Otherwise the least recent page of Am, which is \
-             not remembered.",
+        "Victim: if A1in has more than `k_in` pages, the oldest page of A1in. A1out then \
+         remembers this page (at most `k_out` numbers). Otherwise, the least recent page of Am, \
+         which is not remembered.",
         "A1out forgets the incoming page before it remembers the victim. As printed, A1out would \
              forget this page only afterwards (D-161).",
     ],

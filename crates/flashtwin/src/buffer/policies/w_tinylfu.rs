@@ -56,9 +56,9 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
          the probation segment: the page moves to the most recent end of the protected segment; if \
          the protected segment is then too large, its least recent page moves to probation.",
         "Victim, if the window is full: the least recent page of the window is compared with the \
-         least recent page of probation (of the protected segment, if probation is empty). The \
-         page with the smaller count is evicted; if the counts are equal, the window's page is \
-         evicted. If the window's page is not evicted, it moves to probation.",
+         least recent page of probation (or of the protected segment, if probation is empty). The \
+         page with the smaller count is the victim; if the counts are equal, it is the window's \
+         page. If the window's page is not the victim, it moves to probation.",
         "As long as the buffer has room, pages move from the window to probation without a \
          comparison.",
     ],
