@@ -49,7 +49,7 @@ impl Own for BastSetup {
 const ENTRY: Entry = Entry {
     name: "bast",
     title: "BAST",
-    line: "Block mapping; a few logical blocks have a log block each.",
+    line: "Block mapping; a few logical blocks have a log block of their own.",
     source: Source {
         authors: "J. Kim, J. M. Kim, S. H. Noh, S. L. Min, Y. Cho",
         title: "A Space-Efficient Flash Translation Layer for CompactFlash Systems",
@@ -58,9 +58,9 @@ const ENTRY: Entry = Entry {
     },
     provenance: Provenance::Original,
     rule: &[
-        "A page has a fixed place in the data block of its logical block. If that place was never \
-         written, the page is written there. Any other page is written to the next page of the \
-         logical block's log.",
+        "A page has a fixed place in the data block of its logical block. If this place was never \
+         written, the page is written there. Otherwise, the page is appended to the log of its \
+         logical block.",
         "There are `log_blocks` logs. If none is free, the log written longest ago is merged. A \
          full log is merged when another page arrives for it.",
         "Switch merge: a log that has all pages of its logical block in order becomes the data \
@@ -70,8 +70,8 @@ const ENTRY: Entry = Entry {
         "Full merge: the newest pages are copied to a new block; data block and log are erased.",
     ],
     parameters: BastSetup::ROWS,
-    state: "The logs by the logical block that each belongs to, most recently written first, \
-            with their pages in the order of writing; `-` is stale.",
+    state: "The logs, most recently written first: `log1[5 4]` is the log of logical block 1, \
+            with its pages in the order of writing; `-` is a page that is no longer valid.",
     example: Example {
         set: &[("log_blocks", "2")],
         accesses: "0 1 2 3 0 5 4 8 12",

@@ -12,7 +12,7 @@ use super::cached_map::CachedMap;
 use super::catalog::{Entry, Example, Provenance, Source};
 use super::saved::{read_bits, read_numbers, write_bits, wrong, Roles};
 use super::setup::{own, share, Chip, Own, Setup};
-use super::store::{Store, NONE, PREFETCHED};
+use super::store::{Store, NONE};
 use super::{ChipFtl, Counters, FlashOp, NoSpace, Outlook, Why};
 use crate::component::Kind;
 use crate::ftl::state::write_u32;
@@ -133,16 +133,16 @@ const ENTRY: Entry = Entry {
          is dirty, the translation page of the evicted entry is read and written first.",
         "With `batching`, when a translation page is written, all cached dirty entries of this \
          page are written with it and become clean.",
-        "The cache is a segmented LRU: a second access moves an entry to the protected segment of \
-         `protected_entries`. If that is 0, the cache is LRU.",
+        "The cache is a segmented LRU: a second access moves an entry to the protected segment, \
+         which has `protected_entries` entries. If this number is 0, the cache is LRU.",
         "Data and translation pages are in separate blocks. Collection is greedy over both. It \
          starts when at most `low_blocks` blocks are free.",
         "When a collection moves data pages, their entries change. Cached entries become dirty. \
          Each translation page with changed entries that are not cached is read and written once.",
     ],
     parameters: DftlSetup::ROWS,
-    state: "The cached entries, protected before those on probation, most recent first, `*` \
-            dirty; then the number of free blocks.",
+    state: "The cached entries, then the number of free blocks. Entries in the protected segment \
+            precede those on probation, the most recent first; `*` marks a dirty entry.",
     example: Example {
         set: &[
             ("cmt_entries", "2"),
@@ -156,6 +156,9 @@ const ENTRY: Entry = Entry {
 /// Minimum number of free blocks at the start of an access. The access may open one data block and one translation
 /// block. The third free block remains for the collection that follows.
 const FREE_MIN: u32 = 3;
+
+/// Number of pages by which the prefetches of map entries precede the moves of a collection.
+const AHEAD: u32 = 8;
 
 /// The open block for pages of one kind, data or translation. When the block is full, it may be collected, although
 /// no other block has been opened yet.
@@ -361,11 +364,10 @@ impl Dftl {
     fn collect_data(&mut self, victim: u32, ops: &mut Vec<FlashOp>) {
         self.affected.clear();
         let (first, end) = (self.store.ppn(victim, 0), self.store.ppn(victim + 1, 0));
-        let ahead = PREFETCHED as u32;
-        (first..end.min(first + ahead)).for_each(|ppn| self.prefetch_page_at(ppn));
+        (first..end.min(first + AHEAD)).for_each(|ppn| self.prefetch_page_at(ppn));
         for from in first..end {
-            if from + ahead < end {
-                self.prefetch_page_at(from + ahead);
+            if from + AHEAD < end {
+                self.prefetch_page_at(from + AHEAD);
             }
             let Some(page) = self.store.tag(from) else {
                 continue;

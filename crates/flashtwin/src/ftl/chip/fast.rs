@@ -62,9 +62,9 @@ const ENTRY: Entry = Entry {
         "A page with offset 0 starts a new log block for sequential writes (SW block). The old SW \
          block becomes the data block of its owner (the logical block whose pages it has), by a \
          switch merge if the SW block is full, otherwise by a partial merge.",
-        "A page of the SW block's owner is appended if it is the next one in order. A page that \
-         is already in the SW block causes a full merge, a page that skips ahead a partial merge; \
-         the merge includes the page, and the SW block is then empty.",
+        "A page of the SW block's owner is appended if it is the next one in order. If the page \
+         is already in the SW block, it causes a full merge. If it skips ahead, it causes a \
+         partial merge. The merge includes the page, and the SW block is then empty.",
         "Any other page goes to the newest of the `rw_log_blocks` log blocks for random writes \
          (RW).",
         "If all RW blocks are full, the oldest one is reclaimed: each logical block that has the \
@@ -72,7 +72,8 @@ const ENTRY: Entry = Entry {
          erased.",
     ],
     parameters: FastSetup::ROWS,
-    state: "The SW block with its owner, then the RW blocks, oldest first; `-` is stale.",
+    state: "The SW block with its owner, then the RW blocks, oldest first; `-` is a page that is \
+            no longer valid.",
     example: Example {
         set: &[("rw_log_blocks", "2")],
         accesses: "0 1 2 3 4 9 13 10 17 9 14 5 18 11 15",

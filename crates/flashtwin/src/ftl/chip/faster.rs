@@ -70,25 +70,26 @@ const ENTRY: Entry = Entry {
     },
     provenance: Provenance::Reconstruction,
     rule: &[
-        "As FAST, but a full RW log is not merged. The newest versions of pages in its oldest \
-         block are copied to the log's head and marked. Pages that were already marked move to \
-         the isolation area instead.",
+        "FASTER differs from FAST when the RW log is full: the log is not merged. Instead, the \
+         newest versions of pages in the oldest RW block are copied to the head of the log and \
+         marked. Pages that were already marked move to the isolation area.",
         "When all `isolation_blocks` are full, the logical block of the oldest page in the \
          isolation area is merged. This is repeated until the oldest isolation block has no valid \
          page and can be erased.",
         "Progressive merge: once at most two isolation blocks are free, such merges are spread \
          over the host's writes, so that the oldest isolation block has no valid page when the \
          newest one is full.",
-        "With `refinements`, an oldest block whose pages are all newest versions and unmarked is \
-         only marked, and stays in the log for another turn.",
-        "With `refinements`, if less than half of a block's pages are newest versions, all of \
-         these are copied to the head, marked or not.",
-        "With `refinements`, the fifth of consecutive pages starts an SW block. The pages that \
-         precede it in its logical block are first copied to the SW block.",
+        "With `refinements`, if all pages of the oldest block are newest versions and unmarked, \
+         these pages are only marked, and the block stays in the log for another turn.",
+        "With `refinements`, if less than half of the pages of the oldest block are newest \
+         versions, all of these are copied to the head, whether they are marked or not.",
+        "With `refinements`, the fifth page of a sequential stream starts an SW block. The pages \
+         that precede it in its logical block are first copied to the SW block.",
     ],
     parameters: FasterSetup::ROWS,
-    state: "The SW block with its owner, the RW blocks and the isolation blocks, oldest first; \
-            `*` had its second chance, `-` is stale.",
+    state: "The SW block with its owner, then the RW blocks and the isolation blocks, oldest \
+            first; `*` marks a page that had its second chance, and `-` is a page that is no \
+            longer valid.",
     example: Example {
         set: &[("rw_log_blocks", "2"), ("refinements", "false")],
         accesses: "5 9 13 17 6 5 10 14 18 9",

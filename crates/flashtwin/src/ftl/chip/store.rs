@@ -24,9 +24,6 @@ const STALE: u32 = u32::MAX - 1;
 /// collected.
 const OPEN: u16 = 1 << 15;
 
-/// Number of pages by which prefetches precede the copies of a merge or of a collection.
-pub(super) const PREFETCHED: usize = 8;
-
 /// Number of blocks that share an entry of [`Store::least`].
 const STRIP: usize = 64;
 
@@ -239,11 +236,8 @@ impl Store {
     /// each page. It has [`NONE`] for a page without a copy on flash; the new place of such a page stays erased.
     pub fn copy_each(&mut self, places: &mut [u32], to: u32, why: Why, ops: &mut Vec<FlashOp>) {
         let mut copied = 0;
-        for i in 0..places.len() {
-            if let Some(&later) = places.get(i + PREFETCHED) {
-                self.prefetch_page(later);
-            }
-            let (place, to) = (&mut places[i], to + i as u32);
+        places.iter().for_each(|&place| self.prefetch_page(place));
+        for (place, to) in places.iter_mut().zip(to..) {
             if *place != NONE {
                 let from = std::mem::replace(place, to);
                 let tag = self.drop_page(from);
