@@ -157,8 +157,8 @@ const ENTRY: Entry = Entry {
 /// block. The third free block remains for the collection that follows.
 const FREE_MIN: u32 = 3;
 
-/// The open block for pages of one kind, data or translation. When the block is full, it may be collected, although
-/// no other block has been opened yet.
+/// The open block for pages of one kind, data or translation. A full open block may be collected even before another
+/// block of its kind is opened.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frontier {
     block: u32,
@@ -426,7 +426,7 @@ impl Dftl {
         let dirty = |cache: &CachedMap| cache.victim().filter(|&victim| cache.is_dirty(victim));
         let can_cache = dirty(&self.cache).is_none() || self.make_room(ops);
         if can_cache {
-            // The collections of `make_room` may have cleaned the victim.
+            // The victim may be clean now, because the collections of `make_room` write back dirty entries.
             if let Some(victim) = dirty(&self.cache) {
                 let which = self.cache.translation_page(victim);
                 if self.batching {

@@ -1,4 +1,4 @@
-//! The scope `handle`: units of the handle whose page needs room.
+//! The scope `handle`: if a page needs room, units of its own handle are collected.
 
 use super::{tolerance, Asked, Scope, Setup, Unit};
 use crate::component::{parameters, Component, Kind, Settings};
