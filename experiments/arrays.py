@@ -83,16 +83,17 @@ LINE: dict[str, dict[str, str]] = {
     "swan": {"array.level": "swan"},
     "ideal": {"array.coordination": "ideal"},
 }
-#: Factor by which runs with SWAN have more requests, so that each of its groups becomes the front group.
+#: Factor by which runs with SWAN have more requests. In such a run, each of its groups of members becomes the
+#: front group, which receives the writes.
 SWAN_TIMES = 10
 
 
-#: Members of the array that is rebuilt: 272 MiB each.
+#: Settings of the array that is rebuilt. Each member has 272 MiB.
 REBUILT = {"member.geometry.blocks_per_plane": 20, "buffer.capacity": "1 MiB"}
 
 
 def line(requests: int, figure: str | None) -> None:
-    """Print the results of all schemes on RAID-5 of 8: p50 to p99.99 under three loads; draw a figure."""
+    """Print p50 to p99.99 of all schemes on RAID-5 of 8 members under three loads; draw a figure."""
     loads = {
         "writes": "uniform:size=4k,write=0.8,rate=6k/s",
         "reads": "uniform:size=4k,write=0.2,rate=12k/s",
@@ -104,7 +105,8 @@ def line(requests: int, figure: str | None) -> None:
         rows = []
         panels[name] = {}
         for label, settings in LINE.items():
-            # In the first half, the number of free blocks reaches the level at which the scheme keeps it.
+            # The first half of the requests is warm-up: the number of free blocks reaches the level at which
+            # the scheme keeps it.
             half = requests * (SWAN_TIMES if label == "swan" else 1)
             whole = f"{load},requests={2 * half}"
             result = run(whole, "raid5-array", {"buffer.policy": "lru"} | settings, warmup=half)

@@ -1,10 +1,11 @@
-"""COOP on devices, loads, states and sizes that took no part in its choice: `python experiments/coop.py`.
+"""Compares the policy COOP with others in cases that were not used to choose it.
 
     python experiments/coop.py -o coop.sweeps                    generated loads and recorded databases
     python experiments/coop.py -o coop.sweeps --traces DIR       also the traces of TRACES, if they are in DIR
     python experiments/coop.py -o coop.sweeps --quick            two seeds, one policy: checks the cells
 
-Prints the tables of `docs/coop.md`. Finished cells are kept; the same command continues.
+Prints the tables of `docs/coop.md`. The cases differ in device, load, initial state and sizes. A cell is one
+load on one device. Finished cells are kept, so that the same command continues an interrupted run.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ BURSTS = "zipf:theta=0.8,range=400M,write=0.5,size=8k,on_rate=8k/s,on_length=250
 CLOSED = "zipf:theta=1.2,range=400M,write=0.9,size=16k"
 PACED = "hotcold:hot_access=0.9,hot_space=0.1,write=0.6,size=4k,rate=1k/s"
 DEPTH = "zipf:theta=0.95,range=400M,write=0.7,size=4k"
-#: Group of cells in which all policies share a limit of 8 write-backs in flight. It has a table of its own.
+#: Group of cells in which every policy may have at most 8 write-backs in flight. It has a table of its own.
 LIMITED = "8 write-backs in flight"
-#: Traces by the names of their files in the folder of `--traces`.
+#: Titles of traces, with the names of their files in the folder of `--traces`.
 TRACES = {
     "cloudphysics": "cloudphysics_vscsi_113k.csv.zst",
     "financial1": "spc_financial1_50k_4k.csv.zst",
@@ -39,7 +40,7 @@ TRACES = {
     "iozone": "disksim_ssd_iozone_100k.csv.zst",
     "nexus5": "nexus5_installing.csv.zst",
 }
-#: Part of each device, so that a short run reaches collections.
+#: Settings of each device. With few blocks, even a short run reaches collections.
 PARTS: dict[str, dict[str, Any]] = {
     "demo": {"geometry.blocks_per_plane": 96},
     "gcar": {"geometry.blocks_per_plane": 64},
@@ -57,12 +58,12 @@ class Matrix:
     """Cells that differ in load and policy.
 
     Attributes:
-        group: rows of the tables.
+        group: column of the tables for which these cells are averaged.
         name: directory of the sweep.
         device: device of all cells.
         loads: loads by title.
         run: section `run` of the experiment.
-        keys: keys of the device in addition to its part.
+        keys: further settings of the device, in addition to those of `PARTS`.
     """
 
     group: str
@@ -143,7 +144,7 @@ class Cell:
     rows: dict[str, list[dict[str, Any]]]
 
     def logs(self, policy: str, other: str, figure: str) -> list[float]:
-        """Return, seed by seed, the logarithm of the ratio between the two policies."""
+        """Return, for each seed, the logarithm of the ratio of the figure of `policy` to that of `other`."""
         pairs = zip(self.rows[policy], self.rows[other], strict=True)
         values = [(mine[figure], theirs[figure]) for mine, theirs in pairs]
         return [math.log(mine / theirs) for mine, theirs in values if mine and theirs]
@@ -168,7 +169,7 @@ def cells(matrix: Matrix, directory: Path, policies: list[str], seeds: int) -> I
 
 
 def interval(logs: list[float]) -> tuple[float, float]:
-    """Return the mean of logarithms and the half width of its interval of 95 %."""
+    """Return the mean of the logarithms, and half the width of its 95 % confidence interval."""
     mean = fmean(logs)
     if len(logs) < 2:
         return mean, 0.0
@@ -177,12 +178,12 @@ def interval(logs: list[float]) -> tuple[float, float]:
 
 
 def percent(log: float) -> str:
-    """Format a ratio as its difference from 1 in percent."""
+    """Format a ratio, given by its logarithm, as a change in percent."""
     return f"{100 * math.expm1(log):+.1f} %"
 
 
 def verdict(logs: list[float]) -> str:
-    """Return whether COOP wins, ties or loses: the interval excludes 1, and the change exceeds 0.5 %."""
+    """Return win or loss if the interval of the ratio excludes 1 and the change exceeds 0.5 %, else tie."""
     if not logs:
         return "tie"
     mean, half = interval(logs)
@@ -250,7 +251,7 @@ def report(all_cells: list[Cell], policies: list[str]) -> None:
 
 
 def by_cell(cells: list[Cell], policies: list[str]) -> None:
-    """Print the change of the mean response time of each cell."""
+    """Print the change of the mean response time relative to LRU, for each cell and policy."""
     rows = [
         [c.title, *(percent(fmean(c.logs(p, "lru", "all_mean_us"))) for p in policies if p != "lru")]
         for c in cells

@@ -1,13 +1,14 @@
-"""Compares the profiles of `_drives/fits.toml` with tables; writes docs/drives.md and docs/drives.csv.
+"""Compares the profiles of `_drives/fits.toml` with tables of measurements; writes docs/drives.md and .csv.
 
     python experiments/drives.py --tables DIR
 
-DIR has the CSV files of the tables. A cell is one figure of one row; the page has one table per drive. The
-HTML page and its Parquet file are out/drives.html and out/drives.parquet. With --only NAME, other profiles
-keep their cells of docs/drives.csv.
+DIR has the CSV files of the tables of measurements. A cell compares one figure of one row of these tables.
+docs/drives.csv has all cells; docs/drives.md shows those of the newest release, by drive. The HTML page and
+its Parquet file are out/drives.html and out/drives.parquet. With --only NAME, the cells of other profiles in
+docs/drives.csv stay unchanged.
 
-Cells belong to a release. Cells of a run have the release "unreleased", and those of earlier releases are
-kept. With --release VERSION, cells of "unreleased" become those of the version.
+Each cell belongs to a release of flashtwin. A run replaces the cells of the release "unreleased", and keeps
+those of earlier releases. With --release VERSION, the cells of "unreleased" become those of the version.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def read_cells() -> list[Cell]:
 
 
 def write_cells(cells: Sequence[Cell]) -> None:
-    """Write the new cells, with numbers of five digits."""
+    """Write the cells that have an error to docs/drives.csv, with numbers of five significant digits."""
     with CELLS.open("w", newline="") as file:
         writer = csv.DictWriter(file, [field.name for field in fields(Cell)], lineterminator="\n")
         writer.writeheader()
@@ -108,8 +109,8 @@ def newest(cells: Sequence[Cell]) -> list[Cell]:
 def with_release(cells: Sequence[Cell], release: str) -> list[Cell]:
     """Return cells among which a release has cells.
 
-    Cells of "unreleased" become those of the release and replace its cells. Without these, a new release
-    begins with copies of the cells of the newest release.
+    If there are cells of "unreleased", they become the cells of the release, and replace those that it had.
+    Otherwise, a release without cells begins with copies of the cells of the newest release.
     """
     found = {cell.release for cell in cells}
     if release != UNRELEASED and UNRELEASED in found:
@@ -121,7 +122,7 @@ def with_release(cells: Sequence[Cell], release: str) -> list[Cell]:
 
 
 def portable(command: str, device: str, tables: Path) -> str:
-    """Return a command without the folders of the profile and of the tables."""
+    """Return a command in which the paths of the profile and of the tables are replaced by their names."""
     short = {str(profile(device)): device, **{str(tables / name): name for name in TABLES}}
     return shlex.join(short.get(word, word) for word in shlex.split(command))
 
@@ -146,7 +147,7 @@ def shown(cell: Cell | None) -> str:
 
 
 def summary(cells: Sequence[Cell]) -> str:
-    """Return median and largest errors by drive and figure: held-out figures, then fitted ones."""
+    """Return a table of median and largest errors: per profile, a row of held-out and one of fitted ones."""
     rows = []
     for device in fits():
         for role in ("held out", "fitted"):
@@ -220,7 +221,7 @@ def write_page(cells: Sequence[Cell]) -> None:
 
 
 def write_profile(device: str, cells: Sequence[Cell]) -> None:
-    """Write the errors at the end of a device file."""
+    """Write the errors of a profile, relative to the tables, at the end of its device file."""
     path = profile(device)
     text = path.read_text().partition(ERRORS)[0].rstrip()
     lines = [ERRORS]
@@ -276,7 +277,8 @@ def main() -> None:
         cells.sort(key=lambda cell: (by_release(cell), list(fits()).index(cell.device)))
         write_cells(cells)
         print(f"{device}\n{str(found)[str(found).rindex(chr(10) * 2) :]}", flush=True)
-    # Roles follow fits.toml. This also updates the roles of cells from earlier runs.
+    # fits.toml determines whether the role of a cell is fitted or held out. Cells of earlier runs get their
+    # current role, too.
     cells = [replace(cell, role=fits()[cell.device].role(cell.row, cell.figure)) for cell in cells]
     write_cells(cells)
     write_page(cells)

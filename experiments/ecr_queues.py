@@ -2,9 +2,10 @@
 
     python experiments/ecr_queues.py
 
-At each eviction of a dirty page, the largest queue complete time of any chip is divided by the mean over all
-chips. The table has the fraction of evictions at which this ratio exceeds ten, and the fraction at which all
-chips are idle.
+The queue complete time of a chip is the time until it has completed all its queued operations. At each
+eviction of a dirty page, the largest queue complete time of any chip is divided by the mean over all chips.
+The table has the fraction of evictions at which this ratio exceeds ten, and the fraction at which all chips
+are idle.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ UNEVEN = 10
 
 
 class Lru(flashtwin.Policy):
-    """LRU that records the queue of each chip at each eviction."""
+    """LRU that records, at each eviction of a dirty page, the ratio of the largest to the mean queue time."""
 
     ratios: ClassVar[list[float | None]] = []
 

@@ -1,8 +1,8 @@
-"""Draws the evidence of docs/validation.md as one figure: how many items of each kind agree.
+"""Draws the evidence of docs/validation.md as one figure: how many logged operations and claims agree.
 
     python experiments/evidence.py validation.svg
 
-Replays the reference cases and reads the verdicts of the reproduced papers.
+Replays the logs of DiskSim, and reads the verdicts on the claims of the reproduced papers.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ FILLS = (0, 1, 6, 8)
 
 
 def cases(directory: str) -> tuple[int, ...]:
-    """Return the number of compared operations of the reference, by result."""
+    """Return the numbers of DiskSim's operations that agree and disagree, in the order of `PARTS`."""
     reports = flashtwin.validate(ROOT / "tests" / "data" / directory)
     return sum(report.matched for report in reports), 0, sum(report.mismatched for report in reports), 0
 
 
 def claims(*studies: str) -> tuple[int, ...]:
-    """Return the number of claims of reproduced papers, by verdict."""
+    """Return the numbers of claims of the given studies, or of all, in the order of `PARTS`."""
     found = counts_of([claim for name in studies or names() for claim in outcome(name)["claims"]])
     first = [found.pop(verdict) for verdict in (REPRODUCED, CONDITIONAL, NOT_REPRODUCED)]
     return *first, sum(found.values())

@@ -106,7 +106,7 @@ def serving(kills: int, rng: random.Random, folder: Path, temporary: Path) -> Co
 def writing(kills: int, rng: random.Random, folder: Path, temporary: Path) -> Counter[str]:
     """Kill commands that write files.
 
-    Check the remaining files, and the files that the repeated command writes.
+    After each kill, check the file that the command left, if any. Then repeat the command and check its file.
     """
     counts: Counter[str] = Counter()
     load = ["--workload", "zipf:requests=30000,write=0.7"]

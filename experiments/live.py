@@ -2,8 +2,8 @@
 
     python experiments/live.py [SECONDS]
 
-Needs nbdkit and fio (docs/live.md). The two servers run alternately under the same fio job, so that other
-load on the host affects both equally.
+Needs nbdkit and fio (docs/live.md). The two servers (flashtwin and the memory plugin of nbdkit) run
+alternately under the same fio job, so that other load on the host affects both equally.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def fio(uri: str, **job: object) -> float:
 
 
 def late(seconds: float) -> dict[str, float]:
-    """Return lateness and number of responses of a data-centre SATA drive; half of the requests are reads."""
+    """Return the rate and lateness of requests, half of them reads, to a data-centre SATA drive."""
     rate = f"{RATE // 2},{RATE // 2}"
     with flashtwin.serve("sata-dc", size="16G") as server:
         iops = fio(server.uri, rw="randrw", iodepth=DEPTH, runtime=seconds, rate_iops=rate)

@@ -2,9 +2,9 @@
 
     python experiments/live_cda.py live.csv long.csv
 
-live.csv is a recording of one minute of MariaDB on the served board. long.csv is one of a minute of MariaDB
-on the device `instant`, with twelve times as many requests. docs/live-claims.md has the commands that record
-them.
+live.csv is a recording of one minute of MariaDB on the served device `cosmos` (the board). long.csv is a
+recording of one minute of MariaDB on the device `instant`, which takes no time. The second recording has
+eight times as many requests. docs/live-claims.md has the commands that record them.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ import flashtwin
 
 CDA, STAGER, DISPATCHER = "cda-gc", "cda-gc-stager", "cda-gc-dispatcher"
 RESET = "buffer.filter_reset_ms"
-#: Settings with which the filter is reset every second. Some runs set another time.
+#: Settings with which the filter of CDA-GC, which detects hot pages, is reset every second. Some runs set
+#: another time.
 EACH_SECOND = {"buffer.filter_reset_items": 0, RESET: 1000}
-#: Settings of a reserve that is larger by a quarter, or by one free block per die, with the same exported
-#: pages.
+#: Settings with the same exported pages, but a reserve that is larger by a quarter (72 instead of 70 blocks
+#: per die), and settings that keep two instead of one block per die free.
 ROOMIER = {"geometry.blocks_per_plane": 36, "geometry.reserve_percent": 11.2}
 TWO_FREE = {"gc.low_percent": 3}
 #: Number of times that the long recording is repeated in a run. The counters of the last repetition are
@@ -78,7 +79,7 @@ LONG = [
     ),
 ]
 
-#: Policies that are also run for a single round, because later rounds access the same pages again.
+#: Runs of `LONG` that are also made with a single round, because later rounds access the same pages again.
 FIRST = ("lru", CDA, "cda-gc, reset after 10000 ms", "cda-gc, reset after 1000000 ms")
 
 
@@ -150,11 +151,12 @@ def table(recording: Path, device: str, depth: int, rounds: int, runs: list[tupl
 
 
 def leaving(recording: Path, device: str, depth: int) -> None:
-    """Print how many evicted pages are hot, and how many of each kind are soon written again."""
+    """Print how many evicted dirty pages are hot, and how many hot and cold ones are soon written again."""
     left.clear()
     flashtwin.run(recording, device=device, policy=Watched, pacing=flashtwin.ClosedLoop(depth))
-    # Number of evictions that fill one block on each of the 64 dies. A page is soon written again if it is
-    # evicted again within this number. The last evictions are omitted, because too few follow them.
+    # Number of evictions that fill one block on each of the 64 dies. A page counts as soon written again if
+    # it is evicted again within this number of evictions. The last evictions are not counted, because too few
+    # follow them.
     soon, next_at, again = 64 * 128, {}, [False] * len(left)
     for i in reversed(range(len(left))):
         page = left[i][0]

@@ -22,8 +22,8 @@ EXAMPLES = Path(__file__).parents[1] / "examples" / "live"
 PLACEMENTS = ("dynamic", "static")
 POLICIES = ("lru", "gcar-lru", "ecr", "cda-gc")
 SIZE = "8G"
-#: With a protected buffer, a flush does not empty it (D-141). The firmware collects at one free block per
-#: die, which is 2 % of the few blocks of a die here.
+#: The buffer is protected against power loss, so that flushes do not empty it (D-141). As in the firmware of
+#: the board, a die collects at one free block. This is 2 % of the few blocks that a die has here.
 DEVICE = ["--device", "cosmos", "--set", "buffer.power_loss_protection=true", "--set", "gc.low_percent=2"]
 #: Patterns that find transactions per second, and p95 in ms, in the output of the clients.
 SAID = {

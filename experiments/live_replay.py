@@ -2,11 +2,12 @@
 
     python experiments/live_replay.py [SECONDS]
 
-fio sends requests to the live device at a given rate, with a dilation of 10. The recording of this run is
-then replayed offline on the same device. The times of both runs are device times. The program prints a row
-for each percentile of reads, writes and flushes, with the difference between the two runs. It exits with 1 if
-a difference exceeds 10 %. The last column is fio's latency divided by the dilation; it includes the path
-through the socket and lateness, and its histogram is coarser. Needs nbdkit and fio (docs/live.md).
+fio sends requests at a given rate to the live device, which runs ten times slower than real time (a dilation
+of 10). The recording of this run is then replayed offline on the same device. The times of both runs are
+device times. The program prints a row for each percentile of reads, writes and flushes, with the difference
+between the two runs. It exits with 1 if a difference exceeds 10 %. The last column is fio's latency divided
+by the dilation; it includes the path through the socket and lateness, and its histogram is coarser. Needs
+nbdkit and fio (docs/live.md).
 """
 
 from __future__ import annotations

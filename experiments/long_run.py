@@ -29,7 +29,7 @@ def resident_mib() -> float:
 
 
 def main() -> int:
-    """Run the load and print its cost; return 1 if memory grew or pages are missing."""
+    """Run the load and print its time and memory; return 1 if memory grew or not all pages were accessed."""
     pages = int(float(sys.argv[1]) * 1e6) if len(sys.argv) > 1 else 1_000_000_000
     requests = -(-pages // PAGES_A_REQUEST)
     rate = requests / (DAYS * 86_400)

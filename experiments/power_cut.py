@@ -4,7 +4,7 @@
     python experiments/power_cut.py policies [LOSSES]
     sudo python experiments/power_cut.py postgresql [LOSSES]
 
-The checker writes numbered pages with flushes and forced writes (tests/python/power.py). Its devices have a
+The checker writes numbered pages with flushes and forced writes (tests/python/power.py). The devices have a
 volatile buffer under one of several policies, a protected buffer, or no buffer.
 
 With `policies`, the policy of a volatile buffer is replaced under the same load before each power loss.
@@ -123,7 +123,7 @@ class Database:
     def attach(self, *, new: bool = False) -> None:
         """Set up device and file system."""
         disk = self.fuse / "disk"
-        # After the power loss, nbdfuse reports an error for every request, which is not shown.
+        # After the power loss, nbdfuse reports an error for every request. These messages are not shown.
         self.nbdfuse = subprocess.Popen(["nbdfuse", str(disk), self.server.uri], stderr=subprocess.DEVNULL)
         until(disk.exists)
         self.loop = run("losetup", "--find", "--show", disk)
@@ -145,7 +145,7 @@ class Database:
         run("umount", "-l", self.fuse, quietly=True)
 
     def words(self, tool: str, *more: object) -> list[str]:
-        """Return the command line of a PostgreSQL tool, with its user and its target."""
+        """Return the command line that runs a PostgreSQL tool as the user `postgres`."""
         return ["runuser", "-u", "postgres", "--", str(self.bin / tool), *map(str, more)]
 
     def client(self, tool: str, *more: object) -> list[str]:
@@ -174,7 +174,7 @@ class Database:
         for pid in pids:
             run("kill", "-KILL", pid, quietly=True)
         self.postgres.wait(WAIT_S)
-        # Processes that wait for the drive end when the kernel reports that the drive is gone.
+        # A process that waits for the drive can end only after the kernel reports that the drive is gone.
         until(lambda: not any(alive(pid) for pid in pids))
 
 

@@ -9,8 +9,9 @@ Each device adds a row to a table. The row has
   (each figure from several runs together);
 - the number of held-out figures within their bounds if the two devices run different requests (each figure
   from half of the runs);
-- the number of undecided figures;
-- the number of identified parameters, and those among them whose error exceeds 10 %.
+- the number of undecided figures, the errors of which more runs might move across their bounds;
+- the number of identified parameters (those that the measurements determine), and the wrong ones: the error
+  exceeds 10 %, or only one of the two devices has the parameter.
 
 The results of each device are kept in the results folder, so that an interrupted run continues.
 """
@@ -41,13 +42,14 @@ from flashtwin.calibrate.results import read_results
 
 CAPACITY_BYTES = 1 << 30
 MEASURED_SEED = 7
-#: First seed of the runs of held-out loads. Each run begins on a newly preconditioned device. On a device
-#: that continues, the collections of its dies may synchronise for millions of requests, and then single runs
-#: differ by more than the bounds.
+#: First seed of the runs of held-out loads. Each run begins on a newly preconditioned device. If one device
+#: ran all loads in succession, the collections of its dies could synchronise for millions of requests. Single
+#: runs would then differ by more than the bounds.
 HELD_OUT_SEED = 7
-#: Numbers of runs. The next number of runs is made if the error of a figure differs from its bound by only a
-#: few standard errors. Standard errors from few runs are unreliable. Therefore, with fewer than SURE_RUNS,
-#: the next number is also made if the standard error of the hidden device alone exceeds a third of the bound.
+#: Numbers of runs of a load, which are tried in order. The next number is tried if the error of a figure
+#: differs from its bound by only a few standard errors. Standard errors from few runs are unreliable.
+#: Therefore, with fewer than SURE_RUNS, the next number is also tried if the standard error of the hidden
+#: device alone exceeds a third of the bound.
 RUNS = (4, 8, 16, 64)
 DECIDED = 2.0
 SURE_RUNS = 64
@@ -214,7 +216,7 @@ class Compared:
     """A figure of a hidden device, and the same figure of the fitted device.
 
     Attributes:
-        name: of the figure.
+        name: name of the figure.
         hidden: value of the hidden device.
         fitted: value of the fitted device.
         hidden_error: standard error of the hidden device's value, as a fraction of the value.
@@ -286,7 +288,7 @@ def standing(hidden: Values, found: Calibration) -> tuple[int, list[str]]:
     wrong = [
         name for name in identified if name not in true or abs(math.log(fitted[name] / true[name])) > 0.10
     ]
-    # A parameter is wrong if the fitted device lacks the part that it describes.
+    # A parameter is also wrong if the fitted device lacks the part that it describes.
     wrong += [name for name in true if name not in fitted]
     return len(identified), wrong
 

@@ -1,10 +1,10 @@
-"""Refits the profile of a commercial drive to its published figures, compared with the hand-made profile.
+"""Refits the profile of a commercial drive to its published figures; compares it with the hand-made profile.
 
     python experiments/refit.py --device nvme-tlc
 
 A pattern search starts at the package's profile of the drive and reduces the mean error. It rejects each step
-after which any published figure would be worse than with that profile. Therefore its result is at least as
-good in every row.
+after which the error of any published figure would be larger than with that profile. Therefore no figure is
+worse in the result.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ KEYS = {
     "buffer.latency_us": 1,
     "buffer.background_depth": 1,
 }
-#: Changes of the logarithms of values, which are tried in turn. Each is repeated as long as it reduces the
-#: error.
+#: Step sizes of the search, tried one after the other: changes of the logarithm of a value. A step size is
+#: used as long as it reduces the error.
 STEPS = (0.02, 0.01, 0.005, 0.0025)
 
 
 def overrides(start: list[float], x: list[float]) -> dict[str, str]:
-    """Return the keys at a point of the search."""
+    """Return the settings at a point of the search: `x` has the logarithmic changes of `start`."""
     values = iter(value * math.exp(step) for value, step in zip(start, x, strict=True))
     keys = {}
     for key, count in KEYS.items():
@@ -71,7 +71,7 @@ def mean_error(found: dict[str, float], hand: dict[str, float]) -> float:
 def search(
     measure: Callable[[list[float]], dict[str, float]], count: int, rounds: int, threads: int
 ) -> list[float]:
-    """Return the logarithmic changes of `count` values that reduce the mean error most, among those tried."""
+    """Return, of all tried logarithmic changes of `count` values, those with the least mean error."""
     at = [0.0] * count
     hand = measure(at)
     best = mean_error(hand, hand)

@@ -4,9 +4,10 @@
     python experiments/served.py --seed 3 --dilation 100 --reads
     python experiments/served.py --seed 3 --measure && python experiments/served.py --seed 3
 
-A random device, drawn as in recovery.py, is served. The script of a plan measures it. A fit then uses only
-these measurements. The latency of the host is measured on the device `instant`. The fitted device is then
-compared with the hidden one in virtual time, without the host.
+A random device, drawn as in recovery.py, is served. The fio script of a measurement plan
+(flashtwin.calibrate) measures it. A fit then uses only these measurements. The latency of the host is
+measured on the device `instant`. The fitted device is then compared with the hidden one in virtual time,
+without the host.
 
 With --reads nothing is fitted. The device is filled once, and fio's measurements of its reads are compared
 with the same device in virtual time. The difference is the latency that the host adds at a given dilation.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import flashtwin
 
 PAGES_PER_BLOCK = 64
-#: Free blocks at which a pool collects, as a divisor of the number of blocks.
+#: Divisor of the number of blocks. The result is the number of free blocks at which collection starts.
 LOW = 64
 
 

@@ -2,9 +2,9 @@
 
     python experiments/validate.py [--slow]
 
-The commands are those of the first table of the page. Commands after the row "slow" run only with --slow;
-their results are in other sections of the page. If a command fails, the program prints the command's output
-and ends.
+The commands are those of the first table of the page. Commands that follow the word "slow" in a row run only
+with --slow; their results are in other sections of the page. If a command fails, the program prints the
+command's output and ends.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def instructions(said: str) -> str:
     return ", ".join(f"{name} {number}" for name, number in sorted(counted)) + " instructions per request"
 
 
-#: Functions that summarise the output of a command, by a word in the command.
+#: For commands that contain the given words: the function that summarises the output of the command.
 CONDENSED = {
     "cargo test": tests,
     "flashtwin validate": cases,

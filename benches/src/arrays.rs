@@ -13,7 +13,8 @@ use flashtwin_workload::GeneratorSpec;
 use crate::ftls::page_operations;
 use crate::{figure, median, profile, Failure, DEPTH, LOAD};
 
-/// Number of rounds. All devices run in turn in each round. The report has medians of the ratios within a round.
+/// Number of rounds. Each round runs all devices, one after the other, and gives one ratio per array. The medians of
+/// these ratios are reported.
 const ROUNDS: usize = 5;
 
 fn array(level: &str) -> Result<Array, Failure> {
@@ -26,7 +27,8 @@ fn array(level: &str) -> Result<Array, Failure> {
         ("member.geometry.blocks_per_plane", "512"),
         ("member.buffer", "none"),
         ("buffer.capacity", "32 MiB"),
-        // Data cross the host's bus once, before the array, as they do before the SSD.
+        // Only the bus between host and array takes time, like the bus between host and SSD. The members' own buses
+        // take none.
         ("link.bus_ns_per_sector", "238.4"),
         ("member.link.bus_ns_per_sector", "0"),
     ];

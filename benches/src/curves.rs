@@ -1,8 +1,9 @@
-//! LRU curves: accesses per second in one pass over 10 million accesses, exact and sampled. Also the time of runs at
-//! 100 buffer sizes, relative to such a pass.
+//! LRU curves (hits as a function of the buffer size): accesses per second of one pass over 10 million accesses that
+//! computes an exact or a sampled curve. Also the time of separate runs at 100 buffer sizes, relative to one exact
+//! pass.
 //!
-//! The load is that of the comparison with libCacheSim: Zipf 0.99 over 780 108 pages. Of the hundred sizes, ten are run
-//! and timed.
+//! The load is that of the comparison with libCacheSim: Zipf 0.99 over 780 108 pages. Only ten of the hundred sizes are
+//! run. Their time is multiplied by ten.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -18,7 +19,7 @@ use crate::{figure, median, profile, Failure};
 
 const PAGES: u64 = 780_108;
 const LOAD: &str = "zipf:theta=0.99,write=0.3,requests=10000000";
-/// Number of accesses by which prefetching is ahead of the accesses, as in the command.
+/// Number of accesses by which the exact pass prefetches in advance, as in the Python package.
 const AHEAD: usize = 16;
 const RATE: f64 = 0.01;
 const SIZES: u64 = 100;

@@ -1,5 +1,5 @@
-//! Translation layers and back ends: page operations per second, relative to the page map on `msr` that is measured in
-//! the same run.
+//! Translation layers and back ends (models of the flash): page operations per second, relative to the page map on the
+//! back end `msr`, which is measured in the same run.
 //!
 //! A page operation is an operation of the flash on one page: a read or program for the host or for the map, a page
 //! that a collection or merge moves (counted once), or a summary page. Erases are not counted. All cases run the same
@@ -14,8 +14,8 @@ use flashtwin_workload::GeneratorSpec;
 
 use crate::{figure, median, profile, Failure, DEPTH, LOAD};
 
-/// Number of rounds. All cases run in turn in each round. The report has the median, over the rounds, of the ratio of
-/// two cases of the same round.
+/// Number of rounds. Each round runs all cases, one after the other, and divides their rates by that of the page map.
+/// The medians of these ratios over the rounds are reported.
 const ROUNDS: usize = 3;
 
 /// A case: name, overrides of the ECR device, and the number of requests of a round. A round takes about half a second.

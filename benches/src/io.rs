@@ -1,5 +1,5 @@
-//! Reading traces: requests and bytes per second of each trace form, from a file in the page cache. Also the time that
-//! a run saves if another thread reads the trace.
+//! Reading traces: requests and bytes per second of each trace form, from a file in the page cache. Also the time of a
+//! run if another thread reads the trace, relative to a run without this thread.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

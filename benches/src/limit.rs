@@ -137,7 +137,8 @@ impl Kernel {
         self.planes[plane].free.push_back(block as u32);
     }
 
-    /// Returns the number of pages that GC moved per page that the host wrote at random.
+    /// Returns the number of pages that GC has moved, divided by the number of pages that the host has written at
+    /// random.
     pub fn moves_per_write(&self) -> f64 {
         self.moves as f64 / self.writes as f64
     }

@@ -3,9 +3,9 @@
 //!
 //! Arguments select a part of the figures:
 //!
-//! - `flashtwin-bench [device|io|ftls|arrays|placement|policies|growth|curves] [POLICY...]`: one part, or some policies
-//!   of it
-//! - `placement-full [LOAD...]`: rows of WARP at full size
+//! - `flashtwin-bench [device|io|ftls|arrays|placement|policies|growth|curves] [POLICY...]`: one part; if
+//!   it is `policies` or `growth`, optionally for some policies only
+//! - `placement-full [LOAD...]`: loads on the device of the WARP paper at full size
 //! - `stages [CASE...]`: instructions per request
 //! - `scaling`: speed and instructions of devices and arrays of many sizes
 //! - `schemes`: the cost of published schemes relative to the devices that they extend
@@ -34,11 +34,11 @@ use limit::{Kernel, Lookahead};
 
 /// Number of rounds. The kernel and the model run in turn in each round. Medians are reported.
 const ROUNDS: usize = 5;
-/// Number of requests of the model in one round, and of page writes of the kernel.
+/// Number of requests that the model runs in one round, and of pages that the kernel writes in one round.
 const REQUESTS: u64 = 3_000_000;
 /// Number of requests in flight: one per chip of the ECR device, which has 64.
 const DEPTH: u32 = 64;
-/// The load of the speed target: 4 KiB, uniform over the whole device, 80 % writes.
+/// The load under which speeds are compared: 4 KiB, uniform over the whole device, 80 % writes.
 const LOAD: &str = "uniform:write=0.8,size=4k";
 
 type Failure = Box<dyn std::error::Error>;
@@ -128,8 +128,7 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints the model's speed relative to the kernel's. Also prints the rates of the kernel, of the kernel with
-/// prefetching, and of both back ends.
+/// Prints the speed of the model, with each back end of the flash, relative to the kernel without and with prefetching.
 fn limit_ratios(rates: &[Vec<f64>; 4]) {
     let ratio = |model: usize, kernel: usize| {
         median(
@@ -163,10 +162,11 @@ fn snapshot_loads(spec: &DeviceSpec, device: &Ssd) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Compares the whole model with a minimal kernel that has the same data structures.
+/// Compares the speed of the whole model with that of a minimal kernel that has the same data structures. Also prints
+/// both speeds.
 fn device() -> Result<(), Failure> {
     let msr = profile("ecr", &[])?;
-    // The same geometry and buffer with the other back end.
+    // The same geometry and buffer, but the flash is modelled by the other back end, `modern`.
     let modern = profile(
         "ecr",
         &[

@@ -1,5 +1,5 @@
-//! Devices that write by units: nanoseconds per programmed page, without and with time; eight handles relative to one;
-//! and the memory per page.
+//! Devices that write by units (groups of blocks): nanoseconds per programmed page in runs without and with simulated
+//! time; eight handles relative to one class of pages; and the memory per page.
 
 use std::time::Instant;
 
@@ -12,10 +12,10 @@ use crate::memory::resident_bytes;
 use crate::{figure, median, Failure};
 
 const PAGE_BYTES: u32 = 4096;
-/// Number of rounds. Both devices run in turn in each round.
+/// Number of rounds. All devices that are compared run in turn in each round.
 const ROUNDS: usize = 3;
-/// Returns the setup of the device of WARP's class A2 (FAST 2026): 448 GiB in units of 128 MiB. Its number of pages is
-/// divided by `scale`.
+/// Returns the setup of the emulated device of class A2 in the WARP paper (FAST 2026): 448 GiB in units of 128 MiB. The
+/// numbers of pages of the device and of a unit are divided by `scale`.
 fn setup(scale: u32, scheme: &str) -> Result<Setup, Failure> {
     let words = [
         ("units", 4086),
@@ -36,7 +36,8 @@ struct Measured {
     resident_bytes: u64,
 }
 
-/// Writes `capacities` times the device's capacity, and then measures one further capacity.
+/// Fills the device, writes `capacities` times its capacity, and then one further capacity. Write amplification is that
+/// of the last capacity; the time per program is a mean over the whole run.
 fn run(load: &str, scale: u32, scheme: &str, capacities: f64) -> Result<Measured, Failure> {
     let setup = setup(scale, scheme)?;
     let mut device = Placed::new(&setup)?;
@@ -69,8 +70,8 @@ fn run(load: &str, scale: u32, scheme: &str, capacities: f64) -> Result<Measured
     })
 }
 
-/// Compares eight handles with one class under the same load. Every handle writes all pages, so that write
-/// amplification is the same.
+/// Compares the time per programmed page with eight handles and with a single class of pages under the same load. Each
+/// handle writes to all pages of the device, so that both runs have the same write amplification.
 pub fn ratios() -> Result<(), Failure> {
     let streams: Vec<String> = (0..8)
         .map(|handle| format!("uniform:write=1,size=4k,placement={handle},bytes=1"))
@@ -87,8 +88,8 @@ pub fn ratios() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Measures, with time, the nanoseconds per programmed page of a device that writes by units. Compares eight handles
-/// and one class with the same device that writes superblocks without handles.
+/// Measures, with simulated time, the nanoseconds per programmed page of a device that writes by units with eight
+/// handles. Compares eight handles with one class, and one class with the same device if it writes superblocks (`off`).
 pub fn timed() -> Result<(), Failure> {
     let streams: Vec<String> = (0..8)
         .map(|handle| format!("uniform:write=1,size=4k,placement={handle},bytes=1"))
@@ -134,8 +135,8 @@ fn timed_run(load: &str, scheme: &str) -> Result<f64, Failure> {
     Ok(nanos / (outcome.submitted + moves) as f64)
 }
 
-/// Runs rows of WARP at full size, with 1 G host pages each: the given loads or, without any, the one with uniform
-/// writes.
+/// Runs loads on the device of the WARP paper at full size, with 1 G host pages each: the given loads or, if there are
+/// none, WARP's load with uniform writes.
 pub fn full(loads: &[String]) -> Result<(), Failure> {
     match loads {
         [] => full_row("warp-3stream:dist=uniform"),

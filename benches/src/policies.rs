@@ -14,7 +14,7 @@ use flashtwin_workload::{open_trace, TraceOptions};
 
 use crate::{figure, median, profile, Failure};
 
-/// Number of accesses by which prefetching is ahead, as in a driver that knows the trace.
+/// Number of accesses by which pages are prefetched in advance. A driver that knows the trace does that, too.
 const AHEAD: usize = 24;
 /// Number of rounds. All policies run in turn in each round. Medians are reported.
 const ROUNDS: usize = 3;
@@ -112,7 +112,7 @@ pub fn rates(names: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints for each policy by how much the time of an access grows with the buffer.
+/// Prints, for each policy, the time of an access with a buffer of 1 GiB, relative to a buffer of 1 MiB.
 pub fn growth(names: &[String]) -> Result<(), Failure> {
     let (small, large) = (random(512, 1 << 18), random(524_288, 1 << 19));
     for name in names {

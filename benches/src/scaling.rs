@@ -94,7 +94,8 @@ fn replay<S: Drivable>(
     Ok(began.elapsed().as_secs_f64())
 }
 
-/// Returns the speed at each depth, in millions of requests per second, as cells of a table row.
+/// Returns the speed at each of the queue depths [`DEPTHS`], in millions of requests per second, as cells of a table
+/// row.
 fn rates<S: Drivable>(device: &mut Device<S>, page: &str) -> Result<String, Failure> {
     let mut cells = String::new();
     for depth in DEPTHS {
@@ -114,7 +115,8 @@ fn instructions(name: &str, is_small: bool) -> Result<String, Failure> {
     Ok(format!(" {} |", total / REQUESTS_COUNTED))
 }
 
-/// Runs the row `name` for callgrind to count. Returns `None` if there is no such row.
+/// Runs the device of the table row `name`, while callgrind counts its instructions. Returns `None` if there is no such
+/// row.
 pub fn counted(name: &str) -> Option<Result<(), Failure>> {
     let name = name.strip_prefix("scaling ")?;
     if let Some((_, page, overrides, _)) = SIZES.iter().find(|size| size.0 == name) {

@@ -1,7 +1,8 @@
 //! `flashtwin-bench schemes`: the cost of published schemes relative to the plain device that each of them extends.
 //!
-//! Instructions are counted as in [`crate::stages`]. For processor times, all cases run in turn in each round. The
-//! report has the median over the rounds of a case's ratio to its plain device.
+//! Instructions are counted as in [`crate::stages`]. For processor times, each round runs all cases, one after the
+//! other, and divides the time of each case by that of its plain device. The medians of these ratios over the rounds
+//! are reported.
 
 use crate::{figure, median, stages, Failure};
 
@@ -10,7 +11,7 @@ const ROUNDS: usize = 5;
 /// Requests of a case in a round.
 const REQUESTS: u64 = 400_000;
 
-/// A case of [`crate::stages`], and the case with which it is compared.
+/// A case of [`crate::stages`], and the case of the plain device with which it is compared.
 const SCHEMES: [(&str, &str); 7] = [
     ("policy_ecr", "msr"),
     ("policy_gcar_lru", "msr"),

@@ -106,8 +106,8 @@ const CASES: [Case; 13] = [
     ),
 ];
 
-/// The stages. Each has a name and the prefixes of its files' paths below `crates/`. A file belongs to the first stage
-/// that matches.
+/// The stages of the model: the name of each, and the beginnings of the paths of its source files below `crates/`. If
+/// several stages match a file, it belongs to the first.
 const STAGES: [(&str, &[&str]); 12] = [
     ("generator or reader", &["flashtwin-workload/"]),
     ("driver", &["flashtwin-sim/"]),
@@ -273,7 +273,7 @@ fn as_table(found: &[(&Case, Counts)]) -> String {
     text
 }
 
-/// Returns the total number of instructions of the requests that [`counted`] measures.
+/// Returns the number of instructions that all requests counted in [`counted`] take together.
 pub fn total(name: &str) -> Result<u64, Failure> {
     Ok(count(name)?.total)
 }
@@ -293,9 +293,10 @@ fn count(name: &str) -> Result<Counts, Failure> {
         .arg(std::env::current_exe()?)
         .args(["counted", name])
         .output()?;
-    // The checks at the start and at the end of a run take instructions per page of the device, not per request.
-    // Therefore callgrind dumps its counts at each check: two dumps for the run to the steady state, and two for the
-    // run to be counted.
+    // The checks at the start and at the end of a run must not be counted: they take instructions for each page of the
+    // device, not for each request. Therefore callgrind dumps its counts after the first and before the last check of a
+    // run. Of the four dumps, two belong to the run to the steady state. The last one has the counts of the measured
+    // requests.
     let dumps = (1..=4).map(|number| out.with_extension(format!("callgrind.{number}")));
     let files: Vec<_> = dumps.chain([out.clone()]).collect();
     let text = std::fs::read_to_string(&files[3]);
@@ -308,8 +309,8 @@ fn count(name: &str) -> Result<Counts, Failure> {
     Ok(add_up(&text?))
 }
 
-/// Prefixes of the lines of a callgrind file that name a source file: the file of a function, of code inlined into the
-/// function, or of a function that it calls.
+/// Prefixes of the lines of a callgrind file that name a source file: that of a function (`fl`), of code inlined into
+/// it (`fi`, `fe`), or of a function that it calls (`cfi`, `cfl`).
 const FILES: [&str; 5] = ["fl", "fi", "fe", "cfi", "cfl"];
 
 /// Adds up the lines of a callgrind file. The line after `calls` is skipped, because it repeats counts of the called
@@ -421,7 +422,7 @@ where
     }))
 }
 
-/// Runs `device`. Callgrind counts instructions only within this function.
+/// Calls `device`. Callgrind counts only the instructions that are executed within this call.
 #[inline(never)]
 pub fn within(device: &mut dyn FnMut() -> Result<(), Failure>) -> Result<(), Failure> {
     device()

@@ -1,5 +1,5 @@
-//! The short text form of a generated load. Parsing never panics, and a parsed load reads back the same from its own
-//! text.
+//! The short text form of a generated load. Parsing never panics. If a parsed load is written as text, parsing this
+//! text gives the same load.
 #![no_main]
 
 use flashtwin_workload::LoadSpec;

@@ -1,4 +1,5 @@
-//! The model with any requests on any small device. A case that violates a law is printed as a test.
+//! The model with any requests on any small device. A case in which the model violates one of its laws is printed as
+//! the code of a test.
 #![no_main]
 
 #[path = "../../crates/flashtwin-sim/tests/common/case.rs"]
@@ -47,7 +48,7 @@ fn print_the_case_of_a_panic() {
     });
 }
 
-/// Returns a value that is valid for the key, as far as its kind determines that.
+/// Returns a value that the kind of the key permits. In combination with other keys, it may still be invalid.
 fn draw_value(u: &mut Unstructured, doc: &KeyDoc) -> Result<String> {
     if let Some((_, sizes)) = SIZES.iter().find(|(key, _)| *key == doc.key) {
         return Ok(u.choose(sizes)?.to_string());

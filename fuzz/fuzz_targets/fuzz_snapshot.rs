@@ -17,7 +17,7 @@ use libfuzzer_sys::fuzz_target;
 /// Size in bytes of the trailer, which follows the state: length of the state (8), checksum (4), end mark (4).
 const TRAILER_BYTES: usize = 16;
 
-/// Changed keys of each device, with the name of its profile.
+/// The devices: the name of the profile and the changed keys of each.
 const DEVICES: [(&str, &[(&str, &str)]); 12] = [
     ("demo", &[]),
     (

@@ -57,7 +57,7 @@ def an_import(data: bytes) -> None:
 
 
 def a_measurement(data: bytes) -> None:
-    """Read results of a plan, in the form that the first byte selects."""
+    """Read a result file of a measurement plan, in the form that the first byte of the input selects."""
     _file("manifest.json", b'{"capacity_bytes": 1073741824}')
     names = ("read-size-4k.json", "read-size-4k.csv", "read-size-4k_clat.1.log", "read-size-4k_bw.1.log")
     path = _file(names[data[0] % len(names)] if data else names[0], data[1:])

@@ -57,7 +57,7 @@ class Lifetime:
         """Return write amplification over the last half of the passes of the workload, and related values.
 
         The keys are `device_write_amplification`, the half-width of its 95 % interval, its parts, and whether
-        it was level.
+        it was level (no longer changing from pass to pass).
         """
         passes = self.result.passes
         if passes is None or passes["device_write_amplification"] is None:

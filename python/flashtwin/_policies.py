@@ -193,7 +193,7 @@ class Choice:
         return self.name is not None and key in _core.policy_parameters(self.name)
 
     def spec(self, name: str | Path, overrides: Overrides) -> Spec:
-        """Read the device with this policy. For a policy of the user, it has LRU, which is replaced later."""
+        """Read the device with this policy, or with LRU as a placeholder for a policy of the user."""
         merged = {**overrides, **self.settings}
         try:
             return device(name, merged, "lru" if self.user else self.name)

@@ -154,9 +154,10 @@ _SIDE_BY_SIDE = 6
 
 
 def _early_slot_waits(runs: Sequence[Result | Record]) -> list[bool]:
-    """Return, for each run, whether requests waited for a buffer slot in the first batch only.
+    """Return, for each run, whether requests waited for a buffer slot only in the first of its ten batches.
 
-    The mean of such waits then depends on the length of the run: more requests only reduce it.
+    A batch has consecutive requests. If only the first one has such waits, their mean depends on the length
+    of the run: more requests only reduce it.
     """
     found = []
     for run in runs:

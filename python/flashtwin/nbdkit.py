@@ -176,8 +176,8 @@ def _spawn(command: list[str], lock: int, outputs: Outputs) -> subprocess.Popen[
         finally:
             os.close(plugin)
         started.set_result(process)
-        # Wait for the end of nbdkit, but leave the exit code to `process`. If it has already collected the
-        # code, this call fails.
+        # Wait until nbdkit has ended. The exit code is left for `process` to collect; if `process` has
+        # already collected it, this call fails.
         with contextlib.suppress(ChildProcessError):
             os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
 

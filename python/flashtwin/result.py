@@ -157,8 +157,9 @@ class Result:
         """Return the history: one row per window of virtual time, at most 256; empty without `history=True`.
 
         `gc_share_by_chip` is a list with the fraction of the window that each chip was in GC. On devices that
-        write by units, `owners` is a list of the owners of units, with the pages that they hold and that were
-        moved. A value that does not exist is null, such as the hit ratio of a window without an access.
+        write by units (groups of blocks), `owners` has an entry per owner (a group of pages that fills units
+        of its own): the pages that it holds, and its moved pages. A value that does not exist is null, such
+        as the hit ratio of a window without an access.
         """
         return tables.history_table(self._recorded()["windows"])
 

@@ -468,7 +468,7 @@ def _placed_tasks(
 
 
 def _placed(options: RunOptions) -> tuple[RunOptions, Rules]:
-    """Return the options, to which the settings of included placement rules are added, and the rules."""
+    """Return the options together with the settings of included placement rules; and the rules."""
     rules = Rules.read(options["placement"], options["victim"])
     if not rules.settings:
         return options, rules

@@ -112,7 +112,7 @@ def convert(
 
 #: Directory of the recorded traces that come with flashtwin.
 _EXAMPLES = Path(__file__).parent / "data"
-#: Prefix with which a workload refers to one of these traces.
+#: Prefix with which a workload refers to a recorded trace that is included in flashtwin.
 EXAMPLE = "example:"
 
 

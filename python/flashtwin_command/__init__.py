@@ -1,6 +1,6 @@
 """The entry point of the command `flashtwin`.
 
-It is not in the package `flashtwin`, so that Ctrl-C is handled while that package is being imported.
+The entry point is in a package of its own, so that Ctrl-C is handled while `flashtwin` is being imported.
 """
 
 import os

@@ -9,9 +9,9 @@ import subprocess
 import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-#: Script that writes two results into the page: the addresses that the page fetched and, for each chart, how
-#: much is drawn in the colours of data. In an SVG, these are lines and areas larger than those of a legend;
-#: in a canvas, pixels.
+#: Script that writes two results into the page: the addresses that the page fetched and, for each chart, a
+#: number that is larger if data are drawn. For an SVG, it is the number of lines and areas in the colours of
+#: data that are larger than those of a legend. For a canvas, it is the number of different colours.
 _PROBE = """<pre id="probe"></pre><script>
 addEventListener("load", () => {
   const colours = new Set([...PALETTES.light.colours, ...PALETTES.dark.colours]);
@@ -34,8 +34,8 @@ addEventListener("load", () => {
 });
 </script>"""
 
-#: Page that shows another in a frame, since a window has a smallest width of 500 pixels. After the scripts of
-#: the framed page ran, its DOM replaces the frame.
+#: Page that shows another page in a frame, because a window cannot be narrower than 500 pixels. After the
+#: scripts of the framed page ran, its DOM replaces the frame.
 _FRAME = """<iframe src="SOURCE" style="border:0;width:WIDTHpx;height:900px"></iframe><script>
 document.querySelector("iframe").onload = (e) => {
   document.body.innerHTML = e.target.contentDocument.body.innerHTML;
@@ -79,7 +79,8 @@ def visit(address, place, *options):
 def look(page, place, *options, width=None):
     """Open a page, in a frame if a width is given, and return four results.
 
-    They are its DOM after its scripts ran, the console's messages, and what the page drew and fetched.
+    The results are the DOM of the page after its scripts ran, the messages of the console, and the two
+    results of the script `_PROBE`: what each chart drew, and the addresses that the page fetched.
     """
     copy = place / "probed.html"
     head, _, tail = page.read_text().rpartition("</body>")

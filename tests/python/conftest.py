@@ -11,10 +11,10 @@ import pytest
 
 import flashtwin
 
-# Background jobs ignore SIGINT. Child processes that a test interrupts would inherit that.
+# A background job ignores SIGINT, and so would its child processes, which tests interrupt by SIGINT.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# With these settings, four policies run GC within a few thousand requests.
+# With these settings, even runs of a few thousand requests include GC (tested with four policies).
 SMALL = {"geometry.blocks_per_plane": 64, "geometry.chips": 4, "geometry.reserve_percent": 20}
 LOAD = "zipf:theta=0.9,write=0.8,requests=3000"
 

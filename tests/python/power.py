@@ -1,9 +1,9 @@
 """Power losses under clients that write numbered contents.
 
-Each page is filled with two numbers: its own number, and how many times it was written. After a power loss, a
-client knows the possible contents of each of its pages. They are not older than the last flushed or forced
-contents. Unless the server reports the page as lost, they are not older than the last acknowledged contents,
-either. They are not newer than the last submitted write."""
+Each page is filled with two numbers: its own number, and how many times it was written. After a power loss,
+the contents of a page must lie within bounds that its client knows. The newest possible contents are those of
+the last submitted write. The oldest are those of the last acknowledged write. If the server reports the page
+as lost, the oldest are those of the last write that was flushed or forced."""
 
 import contextlib
 import random
@@ -18,7 +18,7 @@ PAGE = 4096
 
 
 class RefusedError(Exception):
-    """The server returned an error, whose number is the argument, or closed the connection."""
+    """The server returned an error, with its number as the argument, or closed the connection."""
 
 
 class Connection:
@@ -62,7 +62,7 @@ class Connection:
 
 @dataclass
 class Known:
-    """The numbers of a page's contents: last submitted, last acknowledged, and last known to be safe."""
+    """Numbers of the last submitted, acknowledged and safe (flushed or forced) contents of a page."""
 
     asked: int = 0
     answered: int = 0
@@ -74,7 +74,7 @@ def contents(page, number):
 
 
 class Checker:
-    """Clients, each with its own pages, and their records of these pages."""
+    """Clients that write, each to its own pages, and what is known about the contents of these pages."""
 
     def __init__(self, server, path, *, may_lose=True, clients=4, pages=200, seed=1):
         # Whether an acknowledged write may be lost.
@@ -107,8 +107,8 @@ class Checker:
 
     def begin(self):
         """Start the clients; their threads end when the server fails a request or closes the connection."""
-        # All clients connect before one of them can be ended. A client that connected later would not be
-        # ended.
+        # All clients connect here, before a power loss can end them. A client that connected after the power
+        # loss would never end.
         threads = [
             threading.Thread(target=self._write, args=(Connection(self.path), which, self.rng.random()))
             for which in range(len(self.known))

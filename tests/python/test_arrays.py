@@ -60,7 +60,7 @@ def drive_file(path: Path) -> Path:
 
 
 def test_members_are_device_files_beside_the_array(tmp_path, monkeypatch, cli) -> None:
-    """An array of five drives from a file equals one of the profile with the file's keys."""
+    """An array of five drives from a file equals one of the drive's profile with the settings of the file."""
     (tmp_path / "arrays").mkdir()
     drive = drive_file(tmp_path / "mine.toml")
     own = tmp_path / "arrays" / "own.toml"
@@ -74,7 +74,8 @@ def test_members_are_device_files_beside_the_array(tmp_path, monkeypatch, cli) -
     assert of_files["all"] == of_profile["all"]
     assert of_files["flash"] == of_profile["flash"]
     assert of_files["flash"]["erases"] > 0
-    # The array is written with its drives. Read from that text, it is the same without the drive's file.
+    # `device show` prints the array together with its drives. The printed text describes the same array after
+    # the file of the drive has been removed.
     whole = cli("device", "show", own).stdout
     drive.unlink()
     assert "[drives.mine.geometry]" in whole
@@ -222,8 +223,8 @@ def test_coordination_decides_when_members_collect(
             spans = [(row["begin_ns"], row["end_ns"]) for row in rows if row["member"] == member]
             assert all(begin < end for begin, end in spans)
             assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(spans))
-            # The time in which any chip is in GC is at least the longest time of a chip, and at most the sum
-            # of the times.
+            # A member is in GC while any of its chips is. This time is at least the longest GC time of a
+            # chip, and at most the sum of the GC times of all chips.
             chips = of["flash"]["gc_time_ms_by_chip"]
             total_ms = sum(end - begin for begin, end in spans) / 1e6
             assert max(chips) - 1e-3 <= total_ms <= sum(chips) + 1e-3

@@ -125,7 +125,7 @@ def test_closed_forms_find_the_parameters_that_an_experiment_isolates(figures):
     assert "slc" not in found
 
 
-#: In the second device, the largest stride still uses two dies.
+#: On the second device, reads with the largest stride still use two dies.
 @pytest.mark.parametrize(("counts", "off"), [({}, 0.15), ({"channels": 4, "dies": 4, "planes": 4}, 0.25)])
 def test_without_a_buffer_reads_of_few_dies_show_the_overhead(counts, off):
     values = {name: value for name, value in VALUES.items() if name != "buffer"} | {"overhead": 17.0} | counts
@@ -231,8 +231,8 @@ def test_writes_over_a_full_drive_take_longer_by_the_erases():
     programs_us = 64 * (VALUES["program"] + transfer_us)
     slower = rate(VALUES | {"erase": 8000.0}) / rate(VALUES)
     assert slower == pytest.approx((programs_us + 4000) / (programs_us + 8000), rel=0.01)
-    # With the rates of the fills and of `write-again`, the closed form gives the erase time from their
-    # difference.
+    # The closed form computes the erase time from the difference between the rates of the fills and of
+    # `write-again`.
     with_again = measure(Profile(VALUES, CAPACITY).spec(), [*READS, *CHEAP_WRITES, *again], 7)
     assert first.estimate(with_again, CAPACITY)["erase"] == pytest.approx(VALUES["erase"], rel=0.1)
     # Nothing is moved, however small the reserve.
@@ -241,7 +241,8 @@ def test_writes_over_a_full_drive_take_longer_by_the_erases():
 
 @pytest.mark.parametrize("hidden", [{"slc": 9.0, "slc_program": 110.0}, {}])
 def test_writes_to_an_empty_drive_show_a_cache_that_no_closed_form_sees(hidden):
-    # The channels limit the write rate of the cache, so that it is little more than that of the dies.
+    # The channels limit the write rate of the SLC cache. It is thus only a little higher than the rate
+    # without the cache.
     values = VALUES | {"dies": 4, "planes": 4, "transfer": 1.6}
     some = [load for load in CHEAP_WRITES if load.name.startswith(("write-fill", "write-burst"))]
 
@@ -260,7 +261,8 @@ def test_a_buffer_larger_than_the_reads_is_no_cache():
     some = [load for load in CHEAP_WRITES if load.name.startswith(("write-fill", "write-burst"))]
     measured = measure(Profile(values, CAPACITY).spec(), [*READS, *CHEAP_WRITES], 7)
     found = first.estimate(measured, CAPACITY)
-    # The warm-up of 8000 reads brings 20 of the 32 MiB of the largest part into the buffer.
+    # The largest range that is read has 32 MiB. Its warm-up of 8000 reads brings only 20 MiB of it into the
+    # buffer.
     assert found["buffer"] == pytest.approx(64 << 20, rel=0.05)
     assert "slc" not in _choose_cache(
         found, measured, lambda of: measure(Profile(of, CAPACITY).spec(), some, 7)
@@ -272,7 +274,7 @@ def test_a_percentile_at_a_jump_counts_by_the_share_of_requests_that_wait():
     modelled = target | {"a/read.p80_us": 900.0}
     found = errors(target, modelled)
     assert found["a/read.p90_us"] == 0
-    # Up to 100 us, the model has completed little more than 70 % of its reads, and the drive 80 %.
+    # Within 100 us, the drive completes 80 % of its reads, and the model little more than 70 %.
     assert found["a/read.p80_us"] == pytest.approx(1 + (80 - 70) / (0.04 * 20), rel=0.02)
     assert errors(target, modelled | {"a/read.p80_us": 101.0})["a/read.p80_us"] < 1
 
@@ -525,7 +527,7 @@ def test_a_reserve_that_the_rate_does_not_show_is_that_of_the_reads_beside_write
 
 
 def test_the_reserve_is_chosen_again_with_suspension():
-    """Without suspension, reads are so slow that only a large reserve makes up for it."""
+    """In a model without suspension, reads are so slow that only a large reserve compensates for it."""
 
     def figures_of(values):
         faster = 3 if "suspend" in values else 1

@@ -61,7 +61,7 @@ def test_the_host_makes_figures_uncertain():
         # The median is taken out.
         "read-size-8k/read.p50_us": 0.0,
         "read-size-8k/read.p99_us": pytest.approx(4 / 200),
-        # With one request in flight, the measurement does not show that percentile.
+        # HOST has no p99.9 with one request in flight. Therefore the p99.9 with two requests is used.
         "read-size-8k/read.p99.9_us": pytest.approx(20 / 400),
         "read-size-8k/mb_per_s": pytest.approx(math.hypot(0.003, 0.5 / 100)),
         "read-depth-32/mb_per_s": pytest.approx(3 / 600),

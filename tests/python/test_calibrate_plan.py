@@ -86,7 +86,7 @@ def test_no_two_jobs_of_fio_have_the_same_addresses(tmp_path):
         first.append(set(found[:10]))
     assert all(first)
     assert not first[0] & first[1]
-    # Different experiments do not read the same addresses, either.
+    # Different experiments do not read the same addresses, either: each section has its own seed.
     jobs = [plan.job(load, where) for load in plan.experiments(where)]
     seeds = re.findall(r"^randseed=(\d+)$", "\n".join(jobs), re.MULTILINE)
     sections = sum(text.count("number_ios=") for text in jobs)

@@ -40,7 +40,7 @@ def test_results_of_the_evidence_are_those_of_its_commands():
         re.fullmatch(r"\| `(.+)` \| (.+) \|", row).groups() for row in rows if row.startswith("| `")
     )
     assert list(results) == quick, "run make validate"
-    # The figures that can be compared without running the command.
+    # Instruction counts on the page must agree with the recorded ones. No command is run for this.
     held = [line.split() for line in (ROOT / "benches" / "instructions.txt").read_text().splitlines()[1:]]
     counted = dict(re.findall(r"(\w+) (\d+)", results["cargo run --release -p flashtwin-bench held"]))
     for name, count in held:
@@ -96,5 +96,5 @@ def test_checks_state_their_duration_and_name_their_stages():
     for stage in stages:
         assert f'echo "== {stage}: $(($(date +%s) - began)) s"' in lines
     assert "All checks passed in" in lines.splitlines()[-1]
-    # A failure in a test program does not hide those in the next.
+    # If a test program fails, the next ones run nevertheless.
     assert all("--no-fail-fast" in line for line in lines.splitlines() if '"== tests of Rust"' in line)

@@ -150,7 +150,8 @@ def test_partly_filled_device_moves_less():
         for used in (None, 0.3, 0.2)
     ]
     assert uniform == sorted(uniform, reverse=True) and uniform[2] < 1.3
-    # Closed form for data on 0.8 of 128 units. The units that collection keeps free are not used.
+    # The closed form is evaluated for data that fill 0.8 of 128 units (groups of blocks). Units that
+    # collection keeps free do not count as used.
     fill = 0.8 * 128 / (128 - int(untimed._words["low"]) - 1)
     greedy = flashtwin.placement_theory(fill)["uniform_greedy"]
     assert uniform[0] == pytest.approx(1.1 * greedy, rel=0.05)
@@ -214,7 +215,7 @@ addEventListener("load", () => {
 
 @pytest.fixture(scope="module")
 def errors_page(tmp_path_factory):
-    """Create the page of two rates, of which one is fitted, and of two fills."""
+    """Create a page of errors for rows with two rates, one of them fitted, and rows with two fill levels."""
     place = tmp_path_factory.mktemp("errors")
     rows = [{**LATENCY, "device_key": "h0", "nominal_rate_kiops": rate} for rate in ("10", "20")]
     fills = [{**FILL, "device_key": "h0", "used_gib": used} for used in ("2", "3")]
@@ -476,7 +477,8 @@ def test_counters_identify_a_modelled_drive():
     ]
     found = identify(points, 1024 * GIB)
     assert found.overhead_percent.low <= 7 <= found.overhead_percent.high
-    # Free and open blocks of the drive hold no data, so they do not belong to the flash in use.
+    # The true reserve is 22 %. The estimate may be smaller, because free and open blocks hold no data and do
+    # not count as flash in use.
     assert 21 <= found.reserve_percent["greedy"].value <= 22.2
     assert found.candidates[0].survivors == "together"
     greedy = {each.survivors: each.error_percent for each in found.candidates if each.rule == "greedy"}
@@ -541,7 +543,7 @@ def table_of(spec, path, *rates):
 
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory):
-    """Fit a device to the figures of the same device with longer times of reads."""
+    """Create a table with the figures of a hidden device, and a device that differs in its read times."""
     folder = tmp_path_factory.mktemp("fit")
     hidden = small(**{"timing.read_us": "[90, 90, 90]"})
     table = table_of(hidden, folder / "t.csv", 12, 20, 30)
@@ -592,7 +594,8 @@ def test_a_fit_passes_over_invalid_devices(fitted):
     assert found.cost <= found.start_cost
 
 
-#: A limit on write-backs in flight of which the search tries multiples that are not valid.
+#: Settings with a limit on write-backs in flight. The search tries multiples of this limit, some of which
+#: exceed the permitted maximum.
 DEEP = {"buffer.evict": "background", "buffer.background_depth": 65_000}
 
 

@@ -1,4 +1,4 @@
-"""Files that are stored on disk while they are written."""
+"""Files of which the written part is stored on disk while more is written."""
 
 import os
 

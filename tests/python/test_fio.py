@@ -22,7 +22,7 @@ def result():
 
 
 def latencies(result, op):
-    """Return response times in ns, rounded like those in the histograms."""
+    """Return the response times of all requests of the kind `op`, in ns."""
     rows = result.requests.to_pydict()
     return [ps / 1000 for ps, what in zip(rows["response_ps"], rows["op"], strict=True) if what == op]
 

@@ -41,7 +41,7 @@ def recorded_requests(path):
 
 
 def looping_requests():
-    """Return loops slightly larger than the buffers, mixed with uneven popularity.
+    """Return requests that loop over slightly more pages than a buffer has, mixed with uneven accesses.
 
     They exercise ghost entries.
     """
@@ -60,7 +60,7 @@ def looping_requests():
     scope="module", params=[RECORDED, *NAMED, None], ids=lambda path: path.stem if path else "loops"
 )
 def traces(request, tmp_path_factory):
-    """Write a trace of the same accesses for both programs.
+    """Write the same accesses as two traces, one for each program.
 
     For flashtwin it is a text trace; for libCacheSim each page is an object of size 1.
     """
@@ -100,7 +100,7 @@ def test_hits_equal_those_of_libcachesim(traces):
 
 
 def test_w_tinylfu_is_within_two_percent(traces):
-    """The two programs use different sketches, so a comparison of two pages may have different results.
+    """The sketches that count accesses differ, so a comparison of two pages may have different results.
 
     In buffers of fewer than 100 pages, libCacheSim's window has no page, and libCacheSim counts no hits.
     """

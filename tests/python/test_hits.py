@@ -50,7 +50,7 @@ def test_requests_are_cut_into_pages_in_order(tmp_path):
 
 
 def test_capacities_are_shares_of_the_different_pages(tmp_path, cli):
-    """A trace of 40 pages, each accessed twice in a row, which a pipe gives once."""
+    """The trace accesses each of 40 pages twice in succession. As a pipe, it can be read only once."""
     rows = [f"{'RW'[page % 2]},{page * 4096},4096" for page in range(40) for _ in range(2)]
     path = lines(tmp_path, rows)
     shares = flashtwin.hits(path, ["lru", "min"], ["0.1%", "10%", "50 %", 40])
@@ -111,7 +111,7 @@ def test_errors(changed, message):
 
 
 def test_capacities_end_where_those_of_devices_do():
-    """The largest capacity is accepted, and the next one is refused by the core, too."""
+    """The largest capacity is accepted. The core, too, refuses a capacity that is one page larger."""
     assert flashtwin.hits("uniform:requests=1", ["fifo"], [PAGES_MAX])["fifo", PAGES_MAX].accesses == 1
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("flashtwin.hit_ratios.PAGES_MAX", PAGES_MAX + 1)

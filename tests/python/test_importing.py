@@ -235,8 +235,8 @@ def test_drive_of_femu_runs_without_its_idle_threshold(tmp_path):
     load = "uniform:write=1,requests=4000"
     summary = flashtwin.run(load, device, pacing=flashtwin.ClosedLoop(16)).summary
     assert summary["all"]["requests"] == 4000
-    # Of 11 reserved blocks of 128 in a die, collection keeps 7 free. The closed form gives about 1 / (2 * 4 /
-    # 128).
+    # A die has 128 blocks, 11 of them in reserve. Collection keeps 7 free, so that 4 remain. The closed form
+    # gives a write amplification of about 1 / (2 * 4 / 128).
     assert summary["flash"]["gc_write_amplification"] == pytest.approx(16, rel=0.15)
 
 
@@ -295,7 +295,7 @@ def test_reads_overtake_collections_of_mqsim_only_if_preemptible(tmp_path):
 
 
 def test_chips_and_channels_of_mqsim_are_as_it_runs_them(tmp_path):
-    """In MQSim, the dies of a chip start together. Therefore a chip of the device is a chip, not a die.
+    """In MQSim, the dies of a chip start together. Therefore the device has a chip per chip, not per die.
 
     The rate is in whole nanoseconds, without metadata.
     """
@@ -368,7 +368,7 @@ def test_flow_of_mqsim_ended_by_time_alone_gets_a_number_of_requests(tmp_path):
 def test_commands_for_a_device_of_mqsim_start_at_its_occupancy(tmp_path):
     """MQSim occupies 70 % of the 85 % that the host can access: 59.5 %.
 
-    The working set of 30 % is within them.
+    The working set of 30 % of the device lies within the occupied part.
     """
     commands = commands_of(tmp_path, ssd=FILES / "ssdconfig.xml")
     assert "--precondition sequential --set geometry.reserve_percent=40.5" in commands[0]
@@ -433,7 +433,7 @@ def test_default_device_of_mqsim_responds_as_in_mqsim(tmp_path, case):
             ("Page_Program_Latency_MSB", 900000, 750000),
             ("Die_No_Per_Chip", 1, 2),
             ("Page_No_Per_Block", 128, 256),
-            # With an eighth of the blocks, nothing is collected either.
+            # These are an eighth of MQSim's blocks. As with all of them, nothing is collected.
             ("Block_No_Per_Plane", 128, 256),
             *([] if ideal else [("Ideal_Mapping_Table", "true", "false")]),
         ]

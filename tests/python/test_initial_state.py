@@ -136,7 +136,7 @@ def test_a_warm_up_until_the_run_is_steady(cli: Any) -> None:
     assert "steady" not in fixed
     same = {name: value for name, value in result.summary.items() if name not in ("steady", "pacing")}
     assert same == {name: value for name, value in fixed.items() if name != "pacing"}
-    # The workload ends before the warm-up would be long enough. More than half of it is measured.
+    # The workload ends before the warm-up would be long enough. More than half of the workload is measured.
     ending = [
         "run",
         "--workload",

@@ -139,8 +139,8 @@ def test_the_page_sorts_by_each_column(board, tmp_path):
     dom, console = browser.visit(f"file://{tmp_path / 'clicked.html'}", tmp_path)
     assert not console
     found = json.loads(re.search(r'<pre id="probe">(\[.*?)</pre>', dom)[1])
-    # Tables in order: the recommendation, the ranks of both cases, the winners, and all rows. The last has
-    # columns for cases, policies and places, and for the two cases.
+    # There is an entry with the number of rows for each column of each table. The tables are, in order: the
+    # recommendation, the ranks of both cases, the winners, and all rows.
     assert [rows for rows, *_ in found] == [2] * 6 + [3] * 14 + [3] * 7 + [len(outcome["rows"])] * 12
     assert all(first and second for _, first, second, _ in found)
     _, _, drawn, fetched = browser.look(place / "leaderboard.html", tmp_path)

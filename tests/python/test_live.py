@@ -189,7 +189,8 @@ def test_garbage_and_half_open_connections_harm_no_other_client(server, seed):
 def test_a_killed_client_leaves_a_server_that_serves(server):
     job = fio(server.uri, rw="randwrite", size="40M", time_based=1, runtime=600, verify=0, thread=1)
     need("fio")
-    # With threads, because forked jobs of fio have sessions of their own and would continue to write.
+    # The jobs are threads of fio. Forked jobs would have sessions of their own, and would continue to write
+    # after fio is killed.
     with started(*job, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
         wait_for_writes(server)
     still_serves(server)

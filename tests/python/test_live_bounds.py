@@ -28,7 +28,7 @@ ROUNDS = 8 * SEEDS
 
 @contextlib.contextmanager
 def serve(folder, **options):
-    """Start a server. Return it with the path of its socket, and its use of resources without clients."""
+    """Start a server. Yield it, the path of its socket, and its threads and memory without clients."""
     need("nbdkit")
     path = folder / "nbd.sock"
     options = {"device": "instant", "size": "256M", "precondition": "none", "socket": path, **options}

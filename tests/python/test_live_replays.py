@@ -15,7 +15,7 @@ SMALL = {
     "geometry.reserve_percent": 20,
     "buffer.capacity": "1 MiB",
 }
-#: A burst of simultaneous writes, which a full buffer would delay, then reads among writes.
+#: A job of fio with up to 32 reads and writes in flight. A full buffer would delay its first writes.
 BURST = {
     "verify": 0,
     "verify_fatal": 0,
@@ -45,7 +45,8 @@ def assert_same_times(report, result):
         live, replayed = report.responses[op], result.summary[op]
         assert live["requests"] == replayed["requests"] > 100
         for name in ("p50_us", "p99_us", "p999_us"):
-            # A percentile in a report is the end of a bucket. In a summary it is limited to the longest time.
+            # A percentile in a report is the upper end of a histogram bucket. A percentile in a summary is,
+            # in addition, at most the longest response time.
             assert replayed[name] == pytest.approx(min(live[name], replayed["max_us"]), abs=0.1), (op, name)
 
 

@@ -132,7 +132,7 @@ def made_up(second):
 
 @pytest.fixture
 def served():
-    """Return a source of reports. Each call returns a report that is one second later."""
+    """Start a metrics server. Each report that it shows is one second later than the report before."""
     server = metrics.MetricsServer(0)
     seconds = iter(range(1, 10_000))
     server.start(lambda: made_up(next(seconds)))
@@ -205,7 +205,7 @@ def test_lateness_is_shown_with_its_remedy():
 
 
 def test_host_later_than_the_device_is_reported():
-    """A delayed client measures delays of the host, unless the device is slower than these delays."""
+    """If delays of the host exceed the times of the device, a client measures the host, not the device."""
     report = made_up(1)
     took = {kind: of["p99_us"] for kind, of in report.responses.items() if of["requests"]}
     fast = dataclasses.replace(report, lateness={**report.lateness, "p99_us": 10 * max(took.values()) + 1})
@@ -256,7 +256,7 @@ def test_reset_connections_print_no_traceback(served, capfd):
                 # Reset instead of closed.
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     assert asked(served.url, "/")[0] == 200
-    # Each connection has a thread, which prints before it ends.
+    # Each connection has a thread. If the thread printed an error, it would do so before it ends.
     wait_for(lambda: threading.active_count() <= before)
     assert capfd.readouterr().err == ""
 

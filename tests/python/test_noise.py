@@ -35,7 +35,7 @@ def test_pairing_removes_what_both_runs_have_in_common():
     base = batches([100.0, 1000.0] * 5)
     low, high = ratio_interval(batches([91.0, 902.0] * 5), base, MEAN)
     assert 0.9 < low < 0.9027 < high < 0.91
-    # With the same times of other requests, the interval is wide.
+    # If the same times belong to other requests, the interval is wide.
     low, high = ratio_interval(batches([902.0, 91.0] * 5), base, MEAN)
     assert 0 < low < 0.5
     assert high > 1.5
@@ -51,7 +51,7 @@ def test_intervals_of_percentiles_are_above_zero():
 
 
 def with_work(name, values, **more):
-    """Return ten batches with these counts of the flash."""
+    """Return ten batches in which the counter `name` of the flash has the given values."""
     one = batches([100.0] * 10, **more)
     return [batch | {name: value} for batch, value in zip(one, values, strict=True)]
 
@@ -69,8 +69,8 @@ def test_counts_of_the_flash_have_the_interval_of_their_sums(name, path):
     half = student_t(0.95, 9) * 1 * math.sqrt(10 * 10 / 9) / 60
     found = ratio_interval(with_work(name, [5, 7] * 5), base, path)
     assert found == pytest.approx((0.6 * math.exp(-half), 0.6 * math.exp(half)))
-    # With the same counts at the same requests, the interval has no width. With one more erase, it includes
-    # 1.
+    # If both runs have the same counts in each batch, the interval has no width. If one of them has one more
+    # erase, the interval includes 1.
     assert ratio_interval(base, base, path) == (1.0, 1.0)
     few = [0] * 9 + [1]
     low, high = ratio_interval(with_work(name, [1, *few[1:]]), with_work(name, few), path)
@@ -81,7 +81,7 @@ def test_counts_of_the_flash_have_the_interval_of_their_sums(name, path):
 def test_quotients_of_counts_vary_by_both():
     path = ("flash", "gc_write_amplification")
     base = with_work("programs", [30] * 10, host_programs=10)
-    # The number of programs follows the host's. The ratio is 2 in all batches.
+    # In each batch, there are twice as many programs as programs for the host.
     ours = with_work("programs", [20, 60] * 5)
     ours = [batch | {"host_programs": batch["programs"] // 2} for batch in ours]
     assert ratio_interval(ours, base, path) == pytest.approx((2 / 3, 2 / 3))

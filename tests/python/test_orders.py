@@ -88,7 +88,7 @@ def test_gc_settings_change_under_clients(capsys, tmp_path):
             connection.write(page * PAGE, contents(page, 1))
         erases = server.report().flash["erases"]
         changed = command(capsys, path_of(server), "set", "gc.idle_percent=20", "gc.preemptible=true")
-        # Dies without work collect up to the new share at once.
+        # Idle dies collect at once, until they have the new percentage of free blocks.
         wait_for(lambda: server.report().flash["erases"] > erases)
         low = changed["gc.low_percent"]
         assert changed == {"gc.idle_percent": "20", "gc.low_percent": low, "gc.preemptible": "true"}
@@ -128,8 +128,7 @@ def test_a_member_is_slow(capsys):
         socket = path_of(server)
         chosen = [command(capsys, socket, "slow", member, "--times", 200) for member in range(3)]
         assert chosen == [{"times": 200}] * 3
-        # Each page takes at least 20 us, 200 times longer because of the slow member; no read completes
-        # earlier.
+        # A read of a page takes at least 20 us. On members that are 200 times slower, it takes at least 4 ms.
         assert read_all() >= 3 * 0.004
         for member in range(3):
             server.slow_member(member, 1)

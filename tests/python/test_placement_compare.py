@@ -38,7 +38,10 @@ def compare(**more):
 
 
 def figures(result):
-    """Return the summary without the names of rules. Events have handles only if classes are handles."""
+    """Return the summary without the logs and without the names of scheme and rule.
+
+    Events in the logs have handles only if the classes of the scheme are handles.
+    """
     summary = json.loads(result.to_json())
     for name in ("logs", "scheme", "victim"):
         del summary["placement"][name]

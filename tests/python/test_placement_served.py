@@ -25,7 +25,7 @@ class Counting(flashtwin.Placement):
 
 
 class Greedy(flashtwin.Victim):
-    """A rule that equals the included one, and records the units that it chose."""
+    """A rule that equals the included one, and records the number of valid pages of each chosen unit."""
 
     def __init__(self):
         self.chosen = []

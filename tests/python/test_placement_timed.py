@@ -81,7 +81,7 @@ def test_log_pages_of_a_run(cli, tmp_path):
     assert configuration["configurations"][0]["runs"] == 8 * 64 * 4096
     assert [row["ruhid"] for row in usage["ruh"]] == [0, 1, 2, 3]
     assert int(sums["hbmw"]) == sum(int(row["hbmw"]) for row in usage["ruh"])
-    # Handle 7 does not exist. Each write that names it is an event, and goes through handle 0.
+    # Handle 7 does not exist. Each write that names it uses handle 0 and causes an event.
     assert host["total"] > 1000
     assert {event["type"] for event in host["events"]} == {"03h"}
     assert {event["type"] for event in controller["events"]} <= {"80h", "81h"}

@@ -214,7 +214,7 @@ def test_the_same_results_give_the_same_bytes(runs, kind, tmp_path):
     first = (tmp_path / f"a.{kind}").read_bytes()
     assert first == (tmp_path / f"b.{kind}").read_bytes()
     if kind == "pdf":
-        # Letters are outlines that can be searched for and that publishers take.
+        # Text is embedded with TrueType fonts, so that it can be searched and publishers accept it.
         assert b"/TrueType" in first or b"/CIDFontType2" in first
         assert b"/Type3" not in first
         assert b"CreationDate" not in first

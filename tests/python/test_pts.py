@@ -53,7 +53,8 @@ def test_the_fitted_line_is_that_of_least_squares():
 class MadeUp:
     """An invented drive.
 
-    Writes of 4 KiB give the figures passed to it; all other figures change in each round.
+    Writes of 4 KiB have the given figures, one per round. All other accesses have figures that change in each
+    round.
     """
 
     def __init__(self, figures):

@@ -24,7 +24,7 @@ def test_no_crate_has_tests_outside_its_test_program():
     assert sorted(path.parent.name for path in ROOT.glob("crates/*/tests")) == CRATES
 
 
-# Declarations and blocks. The type of a function of another language is no match.
+# Matches unsafe blocks and declarations, but not the type of a function of another language.
 UNSAFE = re.compile(r"\bunsafe (?:\{|fn \w|impl|trait)")
 
 
@@ -76,7 +76,7 @@ COMMENT_RIDDLES = re.compile(r"\b(?:goes on|go on|going on|went on|came|somebody
 KEPT = {"gc_left_off", "Came", "Answered"}
 
 RUST_DOC = re.compile(r"^\s*//[/!] ?(.*)$")
-#: Matches a comment, a string or a character, which are skipped, or a name.
+#: Matches a name. Also matches whole comments, strings and characters, so that names within them are skipped.
 RUST_NAME = re.compile(r"""//[^\n]*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])'|\b[A-Za-z_]\w*""", re.DOTALL)
 RUST_TEST = re.compile(r"#\[test\]\s*(?:#\[[^\]]*\]\s*)*fn (\w+)")
 PYTHON_TEST = re.compile(r"^ *def (test_\w+)", re.MULTILINE)

@@ -35,7 +35,7 @@ def paths_of(tree):
 
 
 class Crate:
-    """The files of a crate without tests, and the imports between them."""
+    """The files of a crate, except its tests, and the imports between these files."""
 
     def __init__(self, root):
         self.modules = {}
@@ -175,8 +175,8 @@ def test_modules_of_the_model_call_only_those_above_them_in_the_table():
     assert up == []
 
 
-#: Tables of components: the folder of each kind, the number of lines of the table in its `mod.rs`, and other
-#: files that name a component.
+#: Tables of components: for each kind, the folder, the pattern of a line of the table in its `mod.rs`, and
+#: other modules that name a component.
 TABLES = {
     "policy": ("flashtwin/src/buffer/policies", r"^ {12}([a-z]\w+)::\w+", {"lru": {("buffer", "chosen")}}),
     "victim rule": ("flashtwin/src/gc/rules", r"^ {12}(\w+)::\w+", {}),

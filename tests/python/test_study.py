@@ -219,7 +219,7 @@ def test_an_undecided_claim_gets_more_seeds(small, tmp_path):
     first = study.run_study(study.read(str(small)), tmp_path / "first", variant="full")
     slow = first["claims"][0]["measures"][0]
     assert slow["seeds"] == 3
-    # Instead of no effect, the claim asks for a threshold at the estimate itself, so that it stays undecided.
+    # The claim now has its own estimate as the threshold, instead of no effect. It therefore stays undecided.
     changed = text.replace('printed = "-20 %" }', f'printed = "-20 %", below = {slow["value"]} }}', 1)
     fast = first["claims"][0]["readings"][0]["value"]
     small.write_text(changed.replace("holds = [-99, 99]", "holds = [-99, -98]") + SECOND.format(fast))
@@ -274,7 +274,7 @@ def test_a_change_is_measured_and_not_judged(small, tmp_path):
     assert section.startswith("\n\n**GCaR**: what it adds to LRU\n\n| case | measured")
     assert "| in fast arrivals |" in section
     assert "It costs a look at each chip." in section
-    # A claim without a verdict is in no count.
+    # Changes have no verdicts. They are not counted among the claims.
     assert sum(counts_of(found["claims"]).values()) == 3
     write_html(found, tmp_path / "page.html")
     assert "in fast arrivals" in (tmp_path / "page.html").read_text()
@@ -448,14 +448,14 @@ def claim_of(**given):
         ({}, OPPOSITE, {"D-1": AS_PRINTED}, [], CONDITIONAL, "depends on D-1"),
         ({}, OPPOSITE, {"D-1": NO_EFFECT}, [], NOT_REPRODUCED, "robust"),
         ({}, NO_EFFECT, {}, [], NOT_REPRODUCED, "printed"),
-        # A claim is not judged as not reproduced if a reading is undecided, a pin is missed, or a stand-in
-        # replaces a trace.
+        # If a reading is undecided, a pin (a value that the drive must reproduce) is missed, or a stand-in
+        # replaces a trace, a claim stays open instead of being judged as not reproduced.
         ({}, OPPOSITE, {"D-1": UNDECIDED}, [], OPEN, "printed"),
         ({}, OPPOSITE, {"D-1": UNMEASURED}, [], OPEN, "printed"),
         ({}, OPPOSITE, {}, ["P-1"], OPEN, "printed"),
         ({"footing": "stand-in"}, OPPOSITE, {}, [], OPEN, "stand-in"),
         ({}, UNDECIDED, {}, [], OPEN, "printed"),
-        # A claim is not judged as reproduced without conditions on a drive that differs from the paper's.
+        # On a drive that differs from the paper's, a claim is reproduced only under a condition.
         ({}, AS_PRINTED, {}, ["P-1"], CONDITIONAL, "printed"),
         ({"footing": "vacuous"}, AS_PRINTED, {}, [], UNTESTED, "vacuous"),
         ({"footing": "self-contradictory"}, AS_PRINTED, {}, [], CONTRADICTORY, "self-contradictory"),
@@ -515,7 +515,7 @@ def test_the_shipped_outcome_is_of_the_shipped_study(name):
         assert judged["verdict"] != UNMEASURED
         # Every verdict other than reproduced has a reason.
         assert judged["verdict"] == REPRODUCED or judged["reason"], claim.id
-        # Before a claim is judged as not reproduced, other readings are tried on the paper's drive.
+        # A claim is judged as not reproduced only after other readings have been tried on the paper's drive.
         assert judged["verdict"] != NOT_REPRODUCED or (judged["readings"] and not judged["missed_pins"])
     assert not any(matrix["failed"] for matrix in found["matrices"])
 
@@ -599,8 +599,8 @@ def test_file_of_a_study_is_printed(cli, tmp_path):
     assert study.read(str(copy)).matrices == study.read("ecr").matrices
 
 
-#: Claims of the five papers, by figure or table. They are the claims that can be tested, and claims for which
-#: the study states why they cannot be tested.
+#: Claims of the five papers, by figure or table: claims that can be tested, and claims for which the study
+#: states why they cannot be tested.
 CLAIMS = {
     "gcar": "GCAR-: F2 F6a F6b F6c F7 F8a F8b F9a F9b F9c F10 F11 F12 F13 F14 T5",
     "harmonia": "HAR-: F1 F2 T3 T4 F3 T6 F4 F6 F7a F7b F8 F9 F10 F11a F11b F12 F13 T10",

@@ -38,7 +38,8 @@ def test_a_run_prints_the_closed_form_beside_its_value():
     (beside,) = long.beside
     assert beside.warning() is None
     assert f"GC WA {beside.measured:.2f} (closed form {beside.expected:.2f}: greedy, uniform)" in repr(long)
-    # Runs that are too short, that start in another state, or whose writes are different.
+    # The closed form is not printed for runs that are too short, start in another state, or have other
+    # writes.
     for load, changed in [
         (f"{point.load},requests={pages // 2}", {}),
         (f"{point.load},requests={2 * pages}", {"precondition": "sequential"}),

@@ -67,7 +67,7 @@ class Slice:
 
 @dataclass
 class Trace:
-    """A trace that is read without any knowledge of flashtwin."""
+    """A timeline in the format of Perfetto, read without any knowledge of flashtwin."""
 
     slices: dict[int, list[Slice]] = field(default_factory=lambda: defaultdict(list))
     instants: list[Slice] = field(default_factory=list)

@@ -279,7 +279,8 @@ def test_device_is_aged_by_one_trace_and_measured_with_another(cli, tmp_path):
         tmp_path / name for name in ("app_precond.csv.gz", "app_exec.csv.gz", "app.csv.gz", "both.csv.gz")
     ]
     first, second = header + lines(aging), header + lines(measured)
-    # The older files of that collection have both parts, with a line between them.
+    # Older files of MobileBlockIOTraces have both parts, preconditioning and execution, with a line between
+    # them.
     marked = first + "preconditioning_ended\n" + lines(measured)
     for path, text in zip(paths, (first, second, marked, first + lines(measured)), strict=True):
         path.write_bytes(gzip.compress(text.encode()))

@@ -93,7 +93,7 @@ def python_comments(text):
 
 
 def avoided():
-    """Return each phrase to avoid as a pattern, with what to use."""
+    """Return a pattern for each phrase to avoid, with the phrase to use in its place."""
     found = []
     for line in (ROOT / "tests" / "words.txt").read_text().splitlines():
         if line and not line.startswith("#"):

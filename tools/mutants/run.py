@@ -150,7 +150,7 @@ def chosen(shard: str, seed: int, pattern: str | None) -> list[Mutant]:
     for mutant in mutants:
         strata[bool(FAST_PATHS.search(mutant.name))].append(mutant)
     drawn = [stratum[(number - 1) * count : number * count] for stratum in strata]
-    # The two strata alternate, so that the mutants judged so far are always a sample of this kind.
+    # The two strata alternate, so that at any time half of the judged mutants are from each of them.
     return [mutant for pair in zip_longest(*drawn) for mutant in pair if mutant is not None]
 
 
@@ -162,7 +162,7 @@ def put(file: Path, data: bytes) -> None:
 
 
 def copy(work: Path, but: set[str]) -> None:
-    """Copy all files that git does not ignore, without those in `but`."""
+    """Copy all files that git does not ignore, except files in `but` that the copy already has."""
     tracked = subprocess.run(
         ["git", "ls-files", "-z", "-co", "--exclude-standard"],
         cwd=ROOT,

@@ -173,8 +173,8 @@ class Schemata:
     def __init__(self, root: Path, mutants: list[Mutant]) -> None:
         self.mutants = dict(enumerate(mutants))
         self.sources = {mutant.file: (root / mutant.file).read_bytes() for mutant in mutants}
-        # A body and the value that replaces it have different types. A function that returns `impl Trait`
-        # permits only one.
+        # A function that returns `impl Trait` must return a single type. The value of the mutant and the body
+        # have different types, so such mutants are not tried.
         self.untried = {n for n, m in self.mutants.items() if m.genre == "FnValue" and "-> impl " in m.name}
         self.viable = set(self.mutants) - self.untried
 
@@ -208,7 +208,8 @@ class Schemata:
     def uncovered(self, error: dict) -> set[int]:
         """Return the mutant that makes a match incomplete.
 
-        It is the mutant of the named arm or, without a name, of the last arm.
+        If the error names a pattern, this is the mutant of the arm with that pattern. Otherwise, it is the
+        mutant of the last arm.
         """
         (span,) = (span for span in error["spans"] if span["is_primary"])
         tree = PARSER.parse((self.work / span["file_name"]).read_bytes())

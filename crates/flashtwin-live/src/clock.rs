@@ -103,9 +103,9 @@ impl Clock {
         self.dilation.wall_ns(time.saturating_sub(self.at_start()))
     }
 
-    /// Advances the device time to `time`, unless it is later already. All later device times are shifted by the
-    /// difference. Called when the device is ahead of the wall clock; otherwise callers would wait until the wall clock
-    /// reaches `time`.
+    /// Advances the device time to `time`. Does nothing if the device time is already later. All later device times are
+    /// shifted by the same amount. Called when the device has run past the wall clock. Without this call, callers would
+    /// wait until the wall clock reaches `time`.
     pub fn skip_to(&self, time: Time) {
         let now = Time(
             self.at_start()

@@ -42,7 +42,7 @@ enum Command {
     Replace { member: usize },
     /// Multiplies a member's response times by a factor.
     Slow { member: usize, times: f64 },
-    /// Orders one die to collect one block now, or each die to collect one.
+    /// Orders one die to garbage-collect one block now. If `die` is missing, each die collects one block.
     Collect {
         member: Option<usize>,
         die: Option<u32>,

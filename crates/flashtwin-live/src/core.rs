@@ -1,5 +1,6 @@
-//! The calls in flight on the device, without a clock and without threads. A call is submitted at an instant of device
-//! time. It is returned exactly once, when the device has run at least until the completion of the call.
+//! Manages the calls in flight on the device. This module has no clock and no threads. A call is submitted at an
+//! instant of device time. It is returned exactly once, when the device has run at least until the completion of the
+//! call.
 
 use std::sync::Arc;
 

@@ -5,8 +5,8 @@
 //! background thread, the pacer, runs the device. The pacer sleeps until shortly before the next event and spins until
 //! the event is due. Then it runs the device, and wakes the waiters whose calls have completed.
 //!
-//! Device time never passes the wall clock, so the device is never ahead of a call that arrives. The only exception is
-//! a power loss: the device runs on until it is idle, and the clock is then advanced ([`Clock::skip_to`]).
+//! The device never runs ahead of the wall clock, so a call that arrives is never too late for it. The only exception
+//! is a power loss: the device runs on until it is idle, and the clock is then advanced ([`Clock::skip_to`]).
 
 mod core_affinity;
 mod cpu_latency_hint;
@@ -40,13 +40,13 @@ struct Inner {
     /// Buffer for completed calls, reused.
     finished: Finished,
     stopping: bool,
-    /// Keeps earlier contents of pages, which a power loss may restore. Receives a notification of each program of the
-    /// device.
+    /// Keeps earlier contents of pages, which a power loss may restore. It is notified of each page that the flash
+    /// programs.
     undo: Arc<Undo>,
 }
 
 impl Inner {
-    /// Passes the device's notifications of programs to [`Undo`]. Must be called before any caller can observe the
+    /// Passes the device's notifications of page programs to [`Undo`]. Must be called before any caller can observe the
     /// effects of these programs.
     fn notify_undo(&mut self) {
         let undo = &self.undo;
@@ -170,7 +170,8 @@ impl Driver {
                     paced.fail_all();
                 }
             })?;
-        // The pacer is set in time: calls need the handle that is returned below, and only calls wake the pacer.
+        // The handle is stored early enough: only calls wake the pacer, and calls need the driver that is returned
+        // below.
         let _ = shared.pacer.set(pacer.thread().clone());
         Ok(Driver {
             shared,
@@ -214,7 +215,8 @@ impl Driver {
         Some(done)
     }
 
-    /// Applies `how` to the device at the present device time. Returns `None` if a bug has broken the device.
+    /// Runs the device until the present time, and then calls `how` on it. Returns `None` if a bug has broken the
+    /// device.
     pub(crate) fn change<T>(&self, how: impl FnOnce(&mut dyn Twin) -> T) -> Option<T> {
         let _guard = FailWaitersOnPanic(&self.shared);
         self.shared.change(how)

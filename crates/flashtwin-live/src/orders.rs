@@ -9,8 +9,9 @@ use crate::LiveError;
 
 /// A device that takes orders.
 pub trait Orders {
-    /// Orders one die to collect one block, or each die to collect one if `die` is `None`. On an array, the order is
-    /// for one member, or for all members if `member` is `None`. Returns the number of dies that received it.
+    /// Orders the die `die` to garbage-collect one block. If `die` is `None`, each die collects one block. On an array,
+    /// the order is for one member, or for all members if `member` is `None`. Returns the number of dies that received
+    /// the order.
     ///
     /// # Errors
     /// Fails if there is no such member or die, or if the device cannot collect a single block.
@@ -27,7 +28,8 @@ pub trait Orders {
     fn set_policy(&mut self, name: &str, settings: &[(&str, &str)]) -> Result<(), LiveError>;
     /// Returns the buffer, if there is one.
     fn buffer(&self) -> Option<&Buffer>;
-    /// Returns the tables and rules of a device that writes by units; `None` for other devices.
+    /// Returns the placement tables and rules of a device that writes by units (blocks that are erased together);
+    /// `None` for other devices.
     fn placement(&mut self) -> Option<&mut Placed> {
         None
     }

@@ -88,7 +88,7 @@ fn count(lines: &[u8]) -> u64 {
 
 impl Recording {
     /// Creates the file at `path`, which must not exist. `has_placement` adds a column of placement ids, for devices
-    /// that write by units.
+    /// that write by units (blocks that are erased together).
     ///
     /// # Errors
     /// Fails if the file exists or cannot be created.

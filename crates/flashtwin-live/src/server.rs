@@ -138,8 +138,9 @@ fn write(report: Option<(&Path, Report)>) -> Result<(), LiveError> {
     written.map_err(|e| LiveError::io(path, "write", e))
 }
 
-/// Writes a text to an existing file, which other programs have open, so that it cannot be replaced. The text is
-/// written twice, so that a reader can detect an incomplete text.
+/// Writes a text to an existing file that other programs have open. The file is not replaced by a renamed one, because
+/// these programs would then still read the old file. The text is written twice, so that a reader can detect an
+/// incomplete text.
 fn write_twice(path: &Path, text: &str) -> io::Result<()> {
     let file = OpenOptions::new().write(true).open(path)?;
     let twice = text.repeat(2);
@@ -353,9 +354,9 @@ impl Server {
         })
     }
 
-    /// Orders one die to collect one block, or each die to collect one if `die` is `None`
-    /// ([`flashtwin::Ssd::collect`]). On an array, the order is for one member, or for all members if `member` is
-    /// `None`. Returns the number of dies that received it.
+    /// Orders the die `die` to garbage-collect one block ([`flashtwin::Ssd::collect`]). If `die` is `None`, each die
+    /// collects one block. On an array, the order is for one member, or for all members if `member` is `None`. Returns
+    /// the number of dies that received the order.
     ///
     /// # Errors
     /// Fails if the device has no such member or die, or cannot collect a single block.
@@ -364,10 +365,11 @@ impl Server {
     }
 
     /// Returns the placement id for writes of clients that open the export `name`. The name `h3` gives id 3. The
-    /// default export, with an empty name, has no id. If the device does not write by units, no export has an id.
+    /// default export, with an empty name, has no id. If the device does not write by units (blocks that are erased
+    /// together), no export has an id.
     ///
     /// # Errors
-    /// Fails if the device writes by units, and no placement handle has this id.
+    /// Fails if the device writes by units (blocks that are erased together), and no placement handle has this id.
     pub fn placement_of_export(&self, name: &str) -> Result<PlacementId, LiveError> {
         self.change(|twin| {
             let device = twin.orders().and_then(|orders| orders.placement());
@@ -409,8 +411,8 @@ impl Server {
         self.placement(|device| Ok(placement_logs(device, page_bytes).into()))
     }
 
-    /// Closes the units to which the handles with the given placement ids write, even if these units are not full.
-    /// Returns the new status of the handles.
+    /// Closes the units (blocks that are erased together) to which the handles with the given placement ids write, even
+    /// if these units are not full. Returns the new status of the handles.
     ///
     /// # Errors
     /// Fails if the device does not write by units, or if an id is not valid. In that case, no unit is closed.
@@ -568,8 +570,9 @@ impl Server {
         }
     }
 
-    /// Writes two files: the requests recorded since the last call to the recording, and the report to the file in the
-    /// settings. The report file is replaced completely or not at all.
+    /// Appends the requests received since the last call to the recording, and writes the report to the file that the
+    /// settings name. The report file is replaced completely or not at all, unless the settings name an open file of
+    /// this process (`/proc/self/fd`).
     ///
     /// # Errors
     /// Fails if a file cannot be written.

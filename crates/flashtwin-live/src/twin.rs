@@ -51,8 +51,8 @@ pub trait Twin: Send {
     fn flash_report(&self) -> FlashReport;
     /// Returns the event that makes a write safe from a power loss.
     fn durable(&self) -> Durable;
-    /// Calls `each` with the notifications of programs since the last call. Programs of pages that a power loss cannot
-    /// affect are not reported.
+    /// Calls `each` with the notifications of page programs since the last call. Programs of pages that a power loss
+    /// cannot affect are not reported.
     fn take_programs(&mut self, each: &mut dyn FnMut(PageProgram));
     /// Simulates a power loss. Returns the lost pages, or `None` if the flash does not become idle.
     fn cut_power(&mut self) -> Option<PowerCut>;
@@ -184,7 +184,7 @@ pub(crate) fn of_file(path: &Path, rules: Option<UserRules>) -> Result<Box<dyn T
     })
 }
 
-/// Makes the device log its programs. Does nothing if a power loss cannot affect pages that are not flushed.
+/// Makes the device log its page programs. Does nothing if a power loss cannot affect pages that are not flushed.
 fn logged<B: Backend>(mut device: Device<B>) -> Device<B> {
     device.set_program_log(device.durable() == Durable::Programmed);
     device

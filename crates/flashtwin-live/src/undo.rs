@@ -2,8 +2,8 @@
 //! contents.
 //!
 //! The store has the newest contents. This module keeps earlier contents of each page that a power loss could affect:
-//! the contents on flash, and those that running programs write. Contents are copied just before a write replaces them.
-//! The newest contents are in the store itself and need no copy.
+//! the contents on flash, and the contents that page programs in progress write. Contents are copied just before a
+//! write replaces them. The newest contents are in the store itself and need no copy.
 //!
 //! Nothing is kept if the device's buffer survives a power loss, or if the server has no store.
 
@@ -34,8 +34,8 @@ enum Contents {
 #[derive(Debug)]
 struct Page {
     /// The safe contents, then the contents in flight, oldest first. Each has the number of the flush that makes it
-    /// safe, or 0 if the end of a program makes it safe. [`Contents::Current`] and all contents after it are in the
-    /// store.
+    /// safe, or 0 if the end of a page program makes it safe. [`Contents::Current`] and all contents after it are in
+    /// the store.
     versions: VecDeque<(Contents, u64)>,
     /// Number of flushes that had been requested when the page was last written.
     written: u64,
@@ -137,7 +137,8 @@ impl Undo {
             if !forgotten.contains(at) {
                 return true;
             }
-            // Programs of these pages are still running, but the contents that they write are not needed any more.
+            // Page programs of these pages are still in progress, but the contents that they write are no longer
+            // needed.
             page.versions
                 .iter_mut()
                 .for_each(|(contents, _)| *contents = Contents::Current);
@@ -198,7 +199,7 @@ impl Undo {
         Ok(bytes)
     }
 
-    /// Processes the device's notification of a program. Notifications must be processed in the order in which the
+    /// Processes the device's notification of a page program. Notifications must be processed in the order in which the
     /// device makes them.
     pub fn on_program(&self, program: PageProgram) {
         if self.durable != Durable::Programmed {
@@ -215,7 +216,7 @@ impl Undo {
             });
             return page.versions.push_back((Contents::Current, 0));
         }
-        // If a page has no entry, none of its programs must be tracked.
+        // If the page has no entry, its programs are not tracked.
         let Some(page) = pages.of.get_mut(&at) else {
             return;
         };
@@ -264,7 +265,7 @@ impl Undo {
 
     /// Simulates a power loss. Calls `put` to replace contents that are not safe by the last safe contents. `lost` are
     /// the pages that the device reports as lost. Returns the pages that lost data, in ascending order. With `torn`, a
-    /// page with a running program gets the new contents in a random number of its first sectors.
+    /// page with a program in progress gets the new contents in a random number of its first sectors.
     ///
     /// # Errors
     /// Fails if pages cannot be restored. The error has their number and the first cause. All other pages are restored,
@@ -283,8 +284,9 @@ impl Undo {
         }
         let mut pages = self.lock();
         let lost: HashSet<u64> = lost.iter().map(|lpn| u64::from(lpn.0)).collect();
-        // With [`Durable::Programmed`], programs make contents safe page by page, so every page of this table may be
-        // restored. Otherwise flushes make contents safe, and the device reports the pages that it has lost.
+        // With [`Durable::Programmed`], contents become safe page by page, when their program ends. Every page in this
+        // table may then be restored. Otherwise flushes make contents safe, and only pages that the device reports as
+        // lost are restored.
         let is_lost = |at: &u64| self.durable == Durable::Programmed || lost.contains(at);
         let mut put_back: Vec<u64> = Vec::new();
         for (&at, page) in &pages.of {

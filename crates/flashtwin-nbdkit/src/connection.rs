@@ -58,7 +58,7 @@ static SPARE_USED: AtomicUsize = AtomicUsize::new(0);
 thread_local! {
     /// The connection that this thread serves; null if nbdkit did not start the thread for a connection.
     static SERVED: Cell<*const Connection> = const { Cell::new(ptr::null()) };
-    /// The work of this thread; null if the thread is no worker.
+    /// The state of the worker ([`Work`]) that runs in this thread; null if the thread is no worker.
     static WORK: Cell<*const Work> = const { Cell::new(ptr::null()) };
 }
 
@@ -259,9 +259,9 @@ pub fn served<'a>() -> Option<&'a Connection> {
     unsafe { SERVED.get().as_ref() }
 }
 
-/// Returns the work of this thread; `None` if it is no worker.
+/// Returns the state of the worker that runs in this thread; `None` if the thread is no worker.
 pub fn work<'a>() -> Option<&'a Work> {
-    // SAFETY: the pointer is null or points to work that `run_worker` owns until this thread ends.
+    // SAFETY: the pointer is null or points to a worker state that `run_worker` owns until this thread ends.
     unsafe { WORK.get().as_ref() }
 }
 
@@ -287,7 +287,7 @@ impl Connection {
         false
     }
 
-    /// Ends a handshake that takes too long; nbdkit would wait for ever. `received` is the result of a call that
+    /// Ends a handshake that takes too long; nbdkit itself would wait for ever. `received` is the result of a call that
     /// received from the socket. Returns `received`, or 0 (the end of the connection) if the handshake is late.
     pub fn receive_handshake(&self, socket: c_int, received: isize) -> isize {
         let is_late = (received < 0 && is_transient()) || self.opened.elapsed() > HANDSHAKE_TIMEOUT;
@@ -379,8 +379,8 @@ impl Connection {
         }
     }
 
-    /// Returns the number of workers to start now. If all running workers are busy, as many again are started, within
-    /// the limits.
+    /// Returns the number of workers to start now. If all running workers are busy, their number is doubled, within the
+    /// limits.
     fn wanted(&self, state: &State) -> usize {
         if state.busy < state.started {
             return 0;
@@ -477,7 +477,7 @@ impl Work {
         socket == self.connection.socket && !self.is_nested.get()
     }
 
-    /// Calls a function of GnuTLS. While it runs, calls on the socket are its own.
+    /// Calls a function of GnuTLS. While it runs, GnuTLS itself makes the calls on the socket.
     pub fn nested(&self, call: impl FnOnce() -> isize) -> isize {
         self.is_nested.set(true);
         let result = call();
@@ -495,7 +495,8 @@ impl Work {
         self.buffer.set((buffer, bytes));
     }
 
-    /// Receives a part of a request. `more` is the call that nbdkit has made; it receives into the given memory.
+    /// Receives a part of a request. `more` executes the receiving call that nbdkit has made, such as recv(2), with the
+    /// given memory.
     ///
     /// # Safety
     /// The caller ensures that `to` can be written for `count` bytes, and that `more` writes no

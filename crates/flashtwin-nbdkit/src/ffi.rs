@@ -98,7 +98,8 @@ impl Function {
         Function::new(name, libc::RTLD_DEFAULT)
     }
 
-    /// Returns the function `name` of the next library. This library has a function of the same name, which hides it.
+    /// Returns the function `name` of the next library in the search order. The plugin has a function of the same name,
+    /// which hides it.
     pub const fn hidden(name: &'static CStr) -> Function {
         Function::new(name, libc::RTLD_NEXT)
     }

@@ -106,8 +106,8 @@ pub unsafe extern "C" fn pthread_create(
     if let Some(connection) = connection::served() {
         return match connection.add_worker(routine) {
             Ok(number) => {
-                // SAFETY: the caller provides memory for the thread's name. The number differs from the name of any
-                // real thread, because the C library uses addresses as names, which are larger.
+                // SAFETY: the caller provides memory for the thread's id. The number differs from the id of any real
+                // thread, because the C library uses addresses as ids, which are larger.
                 unsafe { *thread = number as libc::pthread_t };
                 0
             }

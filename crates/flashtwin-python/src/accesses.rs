@@ -21,7 +21,7 @@ const PERIOD: Duration = Duration::from_millis(50);
 #[derive(Clone, Copy)]
 pub struct Span {
     pub first: u32,
-    /// Number of pages. The two highest bits hold the kind of access.
+    /// Number of pages accessed, in the low 30 bits. The two highest bits hold the kind of access.
     pages: u32,
 }
 

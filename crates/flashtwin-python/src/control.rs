@@ -47,8 +47,8 @@ impl Control {
         self.0.total.load(Ordering::Relaxed)
     }
 
-    /// Returns the progress of rebuilding members of an array: the number of rows restored so far, and the total number
-    /// of rows to restore. Both are 0 if no member is being rebuilt.
+    /// Returns the progress of rebuilding members of an array: the number of rows (stripes) restored so far, and the
+    /// total number of rows to restore. Both are 0 if no member is being rebuilt.
     #[getter]
     fn rebuild(&self) -> (u64, u64) {
         let rows = [&self.0.rows_rebuilt, &self.0.rows_to_rebuild];

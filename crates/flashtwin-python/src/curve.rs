@@ -13,7 +13,8 @@ use crate::accesses::{Accesses, Next, TRIM, WRITE};
 use crate::control::Control;
 use crate::errors::FlashtwinError;
 
-/// The entries of a request's pages are prefetched this many requests before the pages are accessed.
+/// Distance of the prefetch, in requests: the table entry of a request's first page is prefetched this many requests
+/// before the request is processed.
 const AHEAD: usize = 16;
 
 /// LRU buffers of all sizes, to which a workload is applied.

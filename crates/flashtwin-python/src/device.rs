@@ -71,8 +71,8 @@ impl Spec {
 #[pymethods]
 impl Spec {
     /// Reads the device that the TOML `text` describes. `origin` is the name of the text in messages. If
-    /// `array.members` contains paths of device files, calls `read_member` for each. The arguments are the path and
-    /// whether an override gave it. The result must be the origin and the text of that file.
+    /// `array.members` contains paths of device files, calls `read_member` for each. `read_member` receives the path,
+    /// and whether an override gave the path. It must return the origin and the text of that file.
     #[staticmethod]
     #[pyo3(signature = (text, origin, overrides, read_member=None))]
     fn parse(
@@ -196,7 +196,7 @@ impl Spec {
         u64::from(self.buffer_pages()) * u64::from(self.page_bytes())
     }
 
-    /// Returns the number of spare blocks of each pool; `None` for an array.
+    /// Returns the number of spare blocks of each pool (a plane or a chip); `None` for an array.
     #[getter]
     fn spare_blocks(&self) -> Option<u32> {
         match &self.0 {
@@ -206,7 +206,7 @@ impl Spec {
     }
 
     /// Whether the device can separate the pages that the buffer policy calls hot from other pages. Devices that write
-    /// by units always can.
+    /// by units (blocks that are erased together) always can.
     #[getter]
     fn takes_streams(&self) -> bool {
         match &self.0 {
@@ -412,8 +412,8 @@ impl Device {
         done.map_err(of_sim)
     }
 
-    /// Puts a device that writes by units into the initial state that the text `kind` names, by writing `fill` and then
-    /// `load`. Returns false if `control` stopped the work.
+    /// Puts a device that writes by units (blocks that are erased together) into the initial state that the text `kind`
+    /// names, by writing `fill` and then `load`. Returns false if `control` stopped the work.
     fn precondition_by_load(
         &mut self,
         py: Python<'_>,

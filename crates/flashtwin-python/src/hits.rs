@@ -23,7 +23,8 @@ use crate::user::UserPolicy;
 const PAGES_PER_BLOCK: u32 = 64;
 /// Largest capacity of a buffer in pages. With pages of 4 KiB, it is 256 GiB.
 const CAPACITY_MAX: u32 = 1 << 26;
-/// The directory entries of a request's pages are prefetched this many requests before the pages are accessed.
+/// Distance of the prefetch, in requests: the directory entry of a request's first page is prefetched this many
+/// requests before the request is processed.
 const AHEAD: usize = 8;
 /// Number of pages between two checks whether the caller has been stopped.
 const LOOK: u64 = 4096;

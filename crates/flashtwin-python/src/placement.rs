@@ -1,4 +1,5 @@
-//! Placement of data in units: descriptions of the components, tracing the steps of a script, and runs without time.
+//! Placement of data in units (blocks that are erased together): descriptions of the components, traces of the steps of
+//! a script, and runs in which time is not simulated.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +22,8 @@ use crate::user::Failure;
 use crate::user_placement::rules;
 use crate::workload::Workload;
 
-/// Returns the words with which a text describes a setup. Each has a name, a default and a meaning.
+/// Returns the words (settings) of which the text of a placement setup consists. Each has a name, a default and a
+/// meaning.
 #[pyfunction]
 pub fn placement_words() -> Vec<(&'static str, &'static str, &'static str)> {
     PLACEMENT_WORDS.to_vec()
@@ -61,7 +63,7 @@ fn component_info<'py>(py: Python<'py>, component: &Component) -> PyResult<Bound
     Ok(d)
 }
 
-/// Returns the sizes of a device as words of a setup, and the page size of the device in bytes.
+/// Returns the sizes of a device as words (settings) of a placement setup, and the page size of the device in bytes.
 #[pyfunction]
 pub fn placement_words_of(spec: &Spec) -> PyResult<(Vec<(String, String)>, u32)> {
     let spec: &DeviceSpec = spec.ssd("placement")?;
@@ -100,8 +102,8 @@ pub fn trace_placement<'py>(
     Ok(list)
 }
 
-/// Runs a load without time. Returns a dict that contains the reports at the end of the fill and after each part of the
-/// run.
+/// Runs a load without simulating time. Returns a dict that contains the reports at the end of the fill and after each
+/// part of the run.
 #[pyfunction]
 #[pyo3(signature = (words, load, fill, *, page_bytes, warm, capacities, points, control, scheme=None, victim=None))]
 #[allow(clippy::too_many_arguments)] // Keywords of one call from Python.
@@ -203,7 +205,8 @@ fn owner_dict<'py>(py: Python<'py>, owner: &OwnerReport) -> PyResult<Bound<'py, 
     Ok(d)
 }
 
-/// Returns the write amplification by each closed form, by name. `load` is the fraction of pages that are live.
+/// Returns the write amplification that each closed form gives, by the form's name. `load` is the fraction of pages
+/// that are live.
 #[pyfunction]
 pub fn placement_theory(load: f64, unit_pages: u32) -> BTreeMap<&'static str, f64> {
     BTreeMap::from([

@@ -19,7 +19,7 @@ pub fn policy_names() -> Vec<String> {
 }
 
 /// Returns the names of the policies in the order of the documentation. They include policies that no device can use.
-/// The name of the filter is `gcar-NAME`.
+/// The filter GCaR, which can be put before other policies, is listed as `gcar-NAME`.
 #[pyfunction]
 pub fn catalog_names() -> Vec<&'static str> {
     entries().map(|entry| entry.name).collect()
@@ -54,7 +54,7 @@ pub fn policy_info<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDi
         return Err(unknown_policy(name));
     };
     let d = PyDict::new(py);
-    // In the texts about the filter, NAME stands for the name of the filtered policy.
+    // In the texts about the filter GCaR, NAME stands for the name of the policy that it filters.
     let with_base = |text: &str| match base {
         Some(base) => text.replace("NAME", base.name),
         None => text.to_owned(),

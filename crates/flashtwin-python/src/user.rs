@@ -264,7 +264,7 @@ fn asked<T>(query: impl FnOnce(&dyn DeviceView, &Held) -> PyResult<T>) -> PyResu
 /// The device. Its methods are the properties that a policy may read.
 #[pyclass(frozen, module = "flashtwin._core")]
 pub struct PolicyDevice {
-    /// Number of spare blocks of each pool. `None` for an array, or if there is no device.
+    /// Number of spare blocks of each pool (a plane or a chip). `None` for an array, or if there is no device.
     #[pyo3(get)]
     spare_blocks: Option<u32>,
 }
@@ -622,8 +622,8 @@ impl buffer::Policy for PyPolicy {
                 _ if !device.dirty(page) => {
                     Err(wrong(format!("page {}, which is clean", page.0)))
                 }
-                // A page is busy if its flush has not begun, or if its data have not arrived. It is not written back
-                // now.
+                // At this point, a page is busy if its flush is due but has not begun, or if its data have not arrived.
+                // Such a page is not written back now.
                 _ => Ok(Some(page).filter(|&page| !busy(page))),
             }
         });

@@ -1,6 +1,7 @@
 //! Placement schemes and victim rules written in Python.
 //!
-//! If a rule raises an exception, or returns an invalid class or unit, the run stops and raises the exception.
+//! If a rule raises an exception, or returns an invalid class of pages or an invalid unit, the run stops and raises the
+//! exception.
 
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
@@ -237,7 +238,7 @@ impl Clone for PyScheme {
     }
 }
 
-/// A closed unit among which a victim rule may choose.
+/// A closed unit (blocks that are erased together): one of the units among which a victim rule may choose.
 #[pyclass(frozen, get_all, module = "flashtwin._core")]
 pub struct VictimUnit {
     /// Place among the pool's units.
@@ -264,7 +265,8 @@ impl VictimUnit {
     }
 }
 
-/// The closed units of a group, and the class of pages that needs room.
+/// The units among which a victim rule chooses: the closed units of a group (dies that share units), together with the
+/// class of pages for which room is needed.
 #[pyclass(frozen, get_all, module = "flashtwin._core")]
 pub struct PoolView {
     units: Py<PyList>,

@@ -18,8 +18,8 @@ const BATCHES: usize = 10;
 /// have ([`BATCHES`]), so that the batches of the results have similar lengths.
 const KEPT_MAX: usize = 8 * BATCHES;
 
-/// Smallest number of requests above a percentile for which the percentile of a batch is reported. The number is the
-/// expected one: the size of the batch times the fraction above the percentile.
+/// The percentile of a batch is reported if at least this many requests are expected above it. The expected number is
+/// the size of the batch times the fraction of requests above the percentile.
 const BEYOND_MIN: f64 = 1.0;
 
 /// Batches collected during a run.
@@ -131,7 +131,7 @@ impl Batches {
         number / self.length >= self.batches.len() as u64
     }
 
-    /// Begins a batch if the request with this number, which is about to be submitted, is the first of one.
+    /// Begins a batch if the request with this number, which is about to be submitted, is the first request of a batch.
     #[cold]
     pub fn start(&mut self, number: u64, report: &FlashReport) {
         while number / self.length >= KEPT_MAX as u64 {

@@ -41,7 +41,7 @@ impl std::fmt::Display for Fault {
 pub struct RebuildPoint {
     /// Number of the interval.
     pub interval: u64,
-    /// Rows rebuilt so far as a fraction of the rows to rebuild, over all members being rebuilt.
+    /// Rows (stripes) rebuilt so far as a fraction of the rows to rebuild, over all members being rebuilt.
     pub share: f64,
 }
 
@@ -102,7 +102,7 @@ pub(crate) struct Agenda {
     interval: Option<Time>,
     /// Whether a member was being rebuilt when this was last checked.
     rebuilding: bool,
-    /// Number of the next interval of the time series for which progress is recorded, at the end of the interval.
+    /// Number of the interval of the time series at the end of which progress is recorded next.
     point: u64,
     outcome: FaultsOutcome,
 }
@@ -245,8 +245,8 @@ impl Agenda {
     }
 }
 
-/// Returns the rows rebuilt so far as a fraction of the rows to rebuild, over all members being rebuilt; `None` if no
-/// member is being rebuilt.
+/// Returns the rows (stripes) rebuilt so far as a fraction of the rows to rebuild, over all members being rebuilt;
+/// `None` if no member is being rebuilt.
 fn share_rebuilt(array: &Array) -> Option<f64> {
     let (done, rows) = array.rebuild_progress()?;
     Some(done as f64 / rows.max(1) as f64)

@@ -158,7 +158,7 @@ impl History {
         }
     }
 
-    /// Whether the last sample of the flash counters is at least as old as a window is long.
+    /// Whether the flash counters must be sampled: their last sample is at least as old as a window is long.
     #[inline]
     pub(crate) fn wants_sample(&self, now: Time) -> bool {
         now >= self.sampled + self.window

@@ -190,7 +190,8 @@ impl Test {
             return;
         }
         self.ssd = Ssd::new(&spec);
-        // The measured writes follow immediately, because the drive would fold its SLC cache in idle time.
+        // The measured writes follow immediately. In idle time, the drive would fold its SLC cache (move the data to
+        // other blocks).
         let span = self.run_after(before, 32, count, |_, i| request(Op::Write, i * LONG, LONG));
         self.figures.push((
             "write_cache_full_mbs",
@@ -202,7 +203,8 @@ impl Test {
         self.ssd = Ssd::new(&self.ssd.spec().clone());
         self.ssd.fill_steady(SEED);
         self.range = self.ssd.exported_bytes() / PAGE * PAGE;
-        // The measured writes follow immediately, because the drive would fold its SLC cache in idle time.
+        // The measured writes follow immediately. In idle time, the drive would fold its SLC cache (move the data to
+        // other blocks).
         let before = AT_DEPTH_32 + cache_bytes(self.ssd.spec()) / PAGE;
         let span = self.run_after(before, 32, AT_DEPTH_32, Test::write);
         let rate = AT_DEPTH_32 as f64 / span.as_s();

@@ -39,7 +39,8 @@ pub struct Outcome {
     pub steady: Option<Steady>,
     /// Passes of the workload, if it was repeated.
     pub passes: Option<Passes>,
-    /// Placement counts at the start of the measurement; `None` if the device does not write by units.
+    /// Placement counts at the start of the measurement; `None` if the device does not write by units (blocks that are
+    /// erased together).
     pub placement_before: Option<PlacementReport>,
 }
 

@@ -30,7 +30,7 @@ pub enum Precondition {
     /// The steady state of random writing. It is set directly, without writing until it is reached.
     Steady,
     /// Every page is written once in order. Then the load of the run is written, with its placement ids. Only for
-    /// devices that write by units.
+    /// devices that write by units (blocks that are erased together).
     Load {
         /// Number of page writes, as a multiple of the number of exported pages. `None`: the load is written until
         /// write amplification is level.
@@ -158,10 +158,10 @@ pub fn precondition<S: Drivable>(
     Ok(finished)
 }
 
-/// Preconditions an idle device that writes by units, without virtual time. First, `fill` writes each page once, with
-/// the placement id that the load uses for the page. Then `load` is written: `times` the capacity or, if `times` is
-/// `None`, until write amplification is level. Afterwards the device counts as new, as after [`precondition`]. Returns
-/// `false` if `control` stopped the work.
+/// Preconditions an idle device that writes by units (blocks that are erased together), without virtual time. First,
+/// `fill` writes each page once, with the placement id that the load uses for the page. Then `load` is written: `times`
+/// the capacity or, if `times` is `None`, until write amplification is level. Afterwards the device counts as new, as
+/// after [`precondition`]. Returns `false` if `control` stopped the work.
 ///
 /// # Errors
 /// Fails if the device does not write by units, if the load cannot be read, or if the load is too short.
@@ -203,7 +203,7 @@ const FILL_DEPTH: usize = 32;
 /// Fills the buffer of an idle preconditioned device with random pages (D-175, D-176). Returns `false` if `control`
 /// stopped the work before its end.
 ///
-/// First opens the blocks into which the buffer policy writes pages of its choice, if it has such blocks. Then writes
+/// First, if the buffer policy writes pages of its own choice to separate blocks, opens these blocks. Then writes
 /// different random pages. If the device has a separate read cache, finally reads further pages to fill it. Virtual
 /// time passes until the device is idle again, but nothing is measured.
 ///

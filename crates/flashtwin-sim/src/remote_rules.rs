@@ -401,8 +401,8 @@ fn describe(
     Ok(())
 }
 
-/// Calls the method of the scheme that belongs to `kind`. Methods without a result reply 0, so that the device can wait
-/// until they have run.
+/// Calls the method of the scheme that a question of the kind `kind` requests. Methods without a result reply 0, so
+/// that the device can wait until they have run.
 fn of_scheme(scheme: &mut dyn UserScheme, kind: Kind, words: &[u64]) -> io::Result<u64> {
     match (kind, words) {
         (Kind::Host, &[lpn, handle, id, clock, old, age, next, pages]) => {

@@ -112,7 +112,8 @@ impl Default for RunConfig {
     }
 }
 
-/// The map entries of a request are prefetched this many requests before the request is submitted.
+/// Distance of the prefetch, in requests: the table entries that a request accesses first are prefetched this many
+/// requests before the request is submitted.
 const AHEAD: usize = 4;
 
 /// Default of [`RunConfig::waiting_max`]; permits bursts of some million requests.
@@ -258,7 +259,8 @@ fn warmup_too_long(warmup_requests: u64, total: u64) -> SimError {
     ))
 }
 
-/// Returns the placement counts of a device that writes by units; `None` for other devices.
+/// Returns the placement counts of a device that writes by units (blocks that are erased together); `None` for other
+/// devices.
 fn placement<S: Drivable>(device: &Device<S>) -> Option<PlacementReport> {
     let mut report = None;
     S::each_drive(device, &mut |_, ssd| {
@@ -297,7 +299,8 @@ pub(crate) struct Driver<'a, S: Drivable> {
     history: Option<Box<History>>,
     pub(crate) timeline: Option<Box<Recording>>,
     passes: Observed,
-    /// Placement counts at the start of the measurement; `None` if the device does not write by units.
+    /// Placement counts at the start of the measurement; `None` if the device does not write by units (blocks that are
+    /// erased together).
     placement_before: Option<PlacementReport>,
     books: Books,
     /// Number of submitted requests at which [`Driver::pause`] must be called next.
@@ -305,7 +308,7 @@ pub(crate) struct Driver<'a, S: Drivable> {
     /// Whether [`Driver::watch`] must be called before each request. This is so during the warm-up, with a limited
     /// span, and if the history or the timeline is recorded.
     watches: bool,
-    /// Whether the run collects only metrics. Then nothing must be checked before a request.
+    /// Whether the run collects only metrics. If so, no check is needed before a request.
     only_counts: bool,
 }
 

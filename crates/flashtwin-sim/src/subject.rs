@@ -28,8 +28,8 @@ pub struct Described<'a> {
     pub members: Vec<&'a DeviceSpec>,
 }
 
-/// Part of a device's log: entries of the flash or of the buffer, of a single drive or of a member, or entries of the
-/// array itself.
+/// Entries of a device's log. Entries of the flash and of the buffer have the number of the member; `None` for a single
+/// drive. An array also has entries of its own.
 #[derive(Clone, Debug)]
 pub enum Logged {
     /// Events of the flash.
@@ -72,7 +72,8 @@ pub trait Drivable: Backend + Sized {
     /// Visits each drive: the only drive, or the members of an array in order. `visit` also receives the member's
     /// number.
     fn each_drive(device: &Device<Self>, visit: &mut dyn FnMut(Option<usize>, &Ssd));
-    /// Returns the tables and rules of a device that writes by units; `None` for other devices.
+    /// Returns the placement tables and rules of a device that writes by units (blocks that are erased together);
+    /// `None` for other devices.
     fn placement(_device: &mut Device<Self>) -> Option<&mut Placed> {
         None
     }

@@ -9,7 +9,7 @@ use flashtwin::{Executor, Task};
 pub struct Threads(pub usize);
 
 impl Threads {
-    /// Returns as many threads as the machine can run at the same time.
+    /// Returns the number of threads that the machine can run at the same time.
     pub fn available() -> Threads {
         Threads(std::thread::available_parallelism().map_or(1, usize::from))
     }

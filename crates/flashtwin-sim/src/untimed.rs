@@ -1,9 +1,10 @@
-//! Runs without time: a load is written to a device that writes by units, and the timing of the flash is not simulated.
-//! Such runs are fast enough to measure write amplification at the full size of a device.
+//! Runs without time: a load is written to a device that writes by units (blocks that are erased together), and the
+//! timing of the flash is not simulated. Such runs are fast enough to measure write amplification at the full size of a
+//! device.
 //!
-//! First the device is filled. Then the load is written until write amplification is level. Then the load is written
-//! for a given multiple of the device's capacity, which is measured. Reads are skipped. A write counts all pages that
-//! it touches, even those that it touches only in part.
+//! First the device is filled. Then the load is written until write amplification is level (the warm-up). Finally the
+//! load is written for a given multiple of the device's capacity. Only these last writes are measured. Reads are
+//! skipped. A write counts all pages that it touches, even those that it touches only in part.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -22,7 +23,8 @@ pub const WARM_MOST: u32 = 20;
 /// differ by less than this fraction. A comparison of single capacities would not suffice: their difference may be
 /// small by chance while write amplification still rises.
 const LEVEL: f64 = 0.01;
-/// The table entries of a request are prefetched this many requests before the request is executed.
+/// Distance of the prefetch, in requests. The state of the unit with the old copy of a page is prefetched this many
+/// requests before the page is written, and the map entry of the page twice as many.
 const AHEAD: usize = 16;
 /// A load counts as ended after this number of consecutive requests without a write. An endless load may consist only
 /// of reads.
@@ -276,8 +278,8 @@ impl Run<'_> {
                 return Err(UntimedError::TooShort { capacities: warm });
             }
             let after = self.report();
-            // This capacity of writes counts only if the erases during the writes are at least half of the device's
-            // units. Before that, much of the flash has never been written, and write amplification is too low.
+            // These writes count only if at least half of the device's units were erased during them. Before that, much
+            // of the flash has never been written, and write amplification is too low.
             let collects = after.erases - before.erases >= self.units() / 2;
             match after.write_amplification(&before).filter(|_| collects) {
                 Some(now) => recent.push(now),
@@ -342,9 +344,9 @@ struct Feed<'a> {
     page_bytes: u64,
     batch: Vec<Request>,
     at: usize,
-    /// Empty unless the scheme needs to know the future. Otherwise, `batch` is the whole load. For each page in the
-    /// order of the writes, this list has the time of the page's next write or trim, on the host clock (pages written
-    /// so far).
+    /// Empty unless the scheme needs to know the future. If it does, `batch` has the part of the load that was read in
+    /// advance. For each page written by this part, in order, this list has the time of the next write or trim of the
+    /// page, on the host clock (pages written so far).
     next: Vec<u64>,
     next_at: usize,
 }

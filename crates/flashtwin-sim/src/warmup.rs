@@ -98,8 +98,8 @@ impl Warmup {
                  {SAMPLES} or more and a maximum that is not smaller"
             )));
         }
-        // The warm-up must leave as many requests for the measurement as if it had `warmup_requests` requests. Without
-        // `requests_max`, it must leave half of the workload.
+        // If the run is limited by `requests_max`, the measurement must still have as many requests as after a warm-up
+        // of `warmup_requests` requests. Otherwise it must have at least half of the workload.
         let measured = |all: u64| match config.requests_max {
             Some(max) => max.min(all).saturating_sub(first),
             None => all / 2,

@@ -54,9 +54,9 @@ fn policies_that_hit_more_are_not_slower_at_any_depth() {
     }
 }
 
-/// Tests a part of claim ECR-F13: how much policies shorten the mean response time, compared with LRU. With 20 %
-/// writes, ECR shortens it. With 80 % writes, ECR shortens it by more than a fifth and more than GCaR-CFLRU does, and
-/// GCaR-CFLRU more than CFLRU.
+/// Tests a part of claim ECR-F13 (docs/reproduction/ecr.md): how much policies shorten the mean response time, compared
+/// with LRU. With 20 % writes, ECR must shorten it. With 80 % writes, ECR must shorten it most and by more than a
+/// fifth, GCaR-CFLRU less, and CFLRU least.
 #[test]
 fn ecr_gains_on_uniform_loads_and_most_where_most_is_written() {
     let run = |policy, write: &str| {

@@ -108,7 +108,8 @@ fn peak_bytes() -> u64 {
     1024 * number.unwrap_or(0)
 }
 
-/// Returns the offset of the state in the file: the size of the magic number, the format version and three texts.
+/// Returns the offset of the state in the file. Before the state, the file has the magic number, the format version and
+/// three texts.
 fn header_bytes(file: &[u8]) -> usize {
     (0..3).fold(20, |at, _| {
         let length = file[at..at + 4].try_into().expect("four bytes");

@@ -173,8 +173,8 @@ fn gcar_without_gc_is_its_base_policy() {
 
 #[test]
 fn gcar_with_gc_differs_from_its_base_policy() {
-    // With GC, the policies that the test above finds equal must differ. This test uses a tenth of the request rate,
-    // because at the full rate every page is in flight, so that no policy has a choice.
+    // Without GC, GCaR-LRU equals LRU (see the test above). With GC, they must differ. This test uses a tenth of the
+    // request rate, because at the full rate every page is in flight, so that no policy has a choice.
     let slower = RunConfig {
         pacing: open(0.1),
         ..RunConfig::default()
@@ -225,7 +225,7 @@ fn a_span_ends_the_submissions_and_nothing_else() {
         let mut tags: Vec<u64> = cut.iter().map(|c| c.0).collect();
         tags.sort_unstable();
         assert!(tags.into_iter().eq(0..within as u64), "{pacing:?}");
-        // Requests that completed within the span completed at the same time in the run without a span.
+        // Requests that completed before the end of the span completed at the same times as in the run without a span.
         let completed = cut.iter().take_while(|c| c.2 < span.0).count();
         assert_same(
             &format!("{pacing:?}"),

@@ -134,8 +134,8 @@ fn write_amplification_in_timed_runs_is_that_of_the_table() {
     }
 }
 
-/// If all pages are written equally often, two write streams gain nothing and lose little. Each plane has blocks of
-/// both streams, hot and cold.
+/// If all pages are written equally often, a device with two write streams (each plane has hot and cold blocks) has
+/// about the write amplification of a device with one stream.
 #[test]
 fn two_write_streams_amplify_uniform_writes_no_more_than_one() {
     let amplification = |of_policy: &[(&str, &str)]| {
@@ -166,8 +166,9 @@ fn two_write_streams_amplify_uniform_writes_no_more_than_one() {
     assert_near("two streams", two, one, 0.02);
 }
 
-/// Tests a policy with a second open block that never classifies a page as hot, because its filter is reset at each
-/// write. The initial state gives it no advantage: from the steady state on, it erases as often as LRU.
+/// Tests that the steady initial state does not favour a policy with a second open block. The policy under test never
+/// classifies a page as hot, because its filter is reset at each write. After the steady state, it must erase as often
+/// as LRU.
 #[test]
 fn a_policy_without_hot_pages_gains_nothing_from_the_initial_state() {
     for backend in ["msr", "modern"] {

@@ -210,8 +210,8 @@ fn flush_and_forced_writes_keep_their_promises() {
         ssd.set_program_log(true);
         let mut by_log = ByLog::default();
         let mut requests: Vec<Request> = Vec::new();
-        // `at_stake`: pages that may not be on flash, because a write was submitted after they were last known to be on
-        // flash. `ever`: all pages ever written.
+        // `at_stake`: pages that are possibly not on flash, because a write was submitted after they were last known to
+        // be on flash. `ever`: all pages ever written.
         let mut at_stake: BTreeSet<u32> = BTreeSet::new();
         let mut ever: BTreeSet<u32> = BTreeSet::new();
         // For each page, the number of the last write submitted.

@@ -183,9 +183,9 @@ fn naive_zipf(units: usize, pages: usize, theta: f64, in_place: bool) -> f64 {
 }
 
 /// For Zipf exponents of 0.8 and more, SSD-iq's simulator (VLDB 2025) has less write amplification than a device that
-/// programs every write. A device has the published figures if it has 100 to 200 units of 2048 pages and overwrites
-/// pages of its open unit in place. The paper states the size of a unit. The number of units and the overwriting in
-/// place are inferred.
+/// programs every write. Its figures are reproduced by a simulated device with 100 to 200 units of 2048 pages that
+/// overwrites pages of its open unit in place. The paper states the size of a unit. The number of units and the
+/// overwriting in place are inferred.
 #[test]
 fn zipf_figures_of_ssd_iq_follow_from_overwrites_in_the_open_unit() {
     for (theta, published) in [(0.6, 4.532), (0.8, 4.878), (0.9, 4.660), (1.0, 3.940)] {

@@ -1,4 +1,5 @@
-//! The model compared with the reference simulator, and tests that this comparison can fail.
+//! The model compared with the reference simulator (DiskSim with Microsoft's SSD extension), and
+//! tests that this comparison detects faults.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,7 +45,7 @@ fn every_response_time_of_the_random_replays_is_reproduced() {
 
 // ---- planted faults ----
 
-/// A decompressed copy of a case's files, into which tests plant faults.
+/// A decompressed copy of the files of one case. Tests insert faults into the copy.
 struct Copied {
     directory: PathBuf,
     name: &'static str,

@@ -156,7 +156,8 @@ fn try_seed(seed: u64, mapping: &str) {
         .as_ref()
         .is_some_and(|b| b.power_loss_protection || b.policy.base == "cbm");
     let certain = shadow.mapped.difference(&shadow.either).count() as u64;
-    // Padding programs pages that the host never wrote. Merges may do so, too: they program pages that were only read.
+    // The device may also map pages that the host never wrote: pages programmed as padding, and pages that were only
+    // read, which merges program.
     let beside = report.flash.count(Cause::Padding) + report.flash.count(Cause::Merge);
     let possible = match beside {
         0 => shadow.mapped.union(&shadow.either).count() as u64,

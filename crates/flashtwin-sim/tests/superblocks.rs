@@ -109,9 +109,9 @@ fn superblocks_amplify_as_blocks_of_their_size() {
     }
 }
 
-/// In the steady state, the first writes have the same write amplification as the third and fourth drive write. If
-/// superblocks were only copied (stamped) from the state of one chip, and not levelled by further writes, it would be
-/// 4 % lower.
+/// Directly after the steady state is set up, write amplification is the same as during the third and fourth drive
+/// write (a drive write writes the whole capacity once). It would be 4 % lower at first if the superblocks were only
+/// copied (stamped) from the state of one chip, and not levelled by further writes.
 #[test]
 fn steady_superblocks_are_level() {
     let (mut first, mut later) = (0.0, 0.0);

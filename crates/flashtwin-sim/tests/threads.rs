@@ -196,8 +196,9 @@ fn members_on_several_threads_give_the_same_bytes() {
     }
 }
 
-/// Members that are independent of each other must be simulated ahead of the array. Dependent members stay on one
-/// thread.
+/// If the members of an array are independent of each other, `run_ahead` must simulate their parts of the next requests
+/// on several threads, before the array receives the requests. If members depend on each other, it must refuse to do
+/// so.
 #[test]
 fn only_independent_members_are_simulated_ahead() {
     let whole = Request {

@@ -143,9 +143,9 @@ fn decays(rho: f64) -> [f64; 2] {
     ]
 }
 
-/// Collects blocks that have equal numbers of valid pages, and returns the fraction of these blocks that is collected.
-/// They are the share `level` of all blocks, and each frees `gain` pages. `owed` is the number of pages, per block of
-/// the pool, that must still be freed; the function reduces it by the pages freed.
+/// Collects some or all of the blocks that have the same number of valid pages, and returns the fraction of them that
+/// is collected. `level` is the share of these blocks among all blocks, and each of them frees `gain` pages. `owed` is
+/// the number of pages, per block of the pool, that must still be freed. The function subtracts the pages freed.
 fn share_taken(level: f64, gain: usize, owed: &mut f64) -> f64 {
     if level * gain as f64 <= *owed {
         *owed -= level * gain as f64;
@@ -157,9 +157,9 @@ fn share_taken(level: f64, gain: usize, owed: &mut f64) -> f64 {
 /// Returns the write amplification of greedy collection with hot and cold pages in separate blocks. The model describes
 /// blocks by class (hot or cold), position in the pool and number of valid pages. Victims are taken in ascending order
 /// of valid pages until they free as many pages as the host writes. Among blocks with equally many valid pages, the
-/// first in the pool is the victim. A block at the end of the pool therefore stays until it has one valid page less. At
-/// such high numbers of valid pages per block, this affects the result. A block of either class reuses a freed
-/// position.
+/// first in the pool is the victim. A block at the end of the pool therefore stays until it has one valid page less.
+/// This affects the result, because victims have many valid pages here. A freed position is reused by a block of either
+/// class.
 fn separated(rho: f64) -> f64 {
     const PLACES: usize = 16;
     let b = PAGES as f64;

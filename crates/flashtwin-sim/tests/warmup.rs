@@ -75,7 +75,7 @@ fn until_steady(first: u64, most: u64) -> RunConfig {
     }
 }
 
-/// Number of pages to which the loads write, unless they change. The buffer holds an eighth of them.
+/// Number of pages to which the loads write, unless a load changes its range. The buffer holds an eighth of them.
 const RANGE: u64 = 8 * 256;
 
 /// An eighth of the writes hit the buffer. By chance, the hit ratio varies by 3 % between parts of 10 000 requests.
@@ -167,10 +167,9 @@ fn a_steady_warm_up_ends_like_a_counted_one() {
     }
 }
 
-/// A warm-up that ends when the run is steady leaves enough requests to measure: as many as the shortest warm-up, or
-/// half of a short workload. By the criterion, the warm-up could end after 3000, 6000 or 12 000 of the 20 000 requests.
-/// After 12 000, too few requests would be left. The load drifts; whether the drift is detected earlier depends on
-/// chance.
+/// A warm-up that ends when the run is steady must leave enough requests to measure: as many as the shortest warm-up,
+/// or half of a short workload. Here, it can end after 3000, 6000 or 12 000 of the 20 000 requests, but after 12 000,
+/// too few requests would be left. The load drifts; whether the drift is detected earlier depends on chance.
 #[test]
 fn a_steady_warm_up_leaves_enough_of_a_short_workload() {
     let drifting = |i| RANGE - RANGE * 9 / 10 * i / 20_000;

@@ -226,7 +226,7 @@ fn a_damaged_column_is_named_with_its_line() {
     for (format, line) in GOOD {
         let separator = if line.contains(' ') { ' ' } else { ',' };
         let fields: Vec<&str> = line.split(separator).collect();
-        // The response time of SYSTOR is not used, so any number is valid.
+        // The column of response times in the format SYSTOR is not used, so any number is valid in it.
         let unused = |i: usize| *format == Format::Systor && i == 1;
         let numeric = |i: &usize| fields[*i].parse::<f64>().is_ok() && !unused(*i);
         for i in (0..fields.len()).filter(numeric) {

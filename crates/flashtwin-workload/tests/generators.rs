@@ -206,8 +206,8 @@ fn steps_of_a_schedule_have_their_rates_and_durations() {
                 tenths[(request.arrival.0 % pass * 10 / pass) as usize] += 1.0;
             }
         }
-        // A pass has 9000 requests. The first step of the schedule ends within a tenth, and the third step begins
-        // within one.
+        // A pass has 9000 requests. The first step of the schedule ends after 50 ms, within the second tenth (30 to 60
+        // ms). The third step begins after 200 ms, within the seventh tenth.
         let expected = [600, 400, 0, 0, 0, 0, 800, 2400, 2400, 2400].map(|n| f64::from(n) * 49.0);
         for (got, wanted) in tenths.iter().zip(expected) {
             assert!((got - wanted).abs() <= 0.03 * wanted, "{tenths:?}");

@@ -81,8 +81,8 @@ fn mutated_samples_never_panic() {
     }
 }
 
-/// Damaged tables with dates, gaps, codes and hexadecimal numbers in named columns, as UTF-8 and UTF-16. Some of the
-/// descriptions of the columns are damaged, too.
+/// Damaged tables with dates, times between requests, operation codes and hexadecimal numbers in named columns, as
+/// UTF-8 and UTF-16. Some of the descriptions of the columns are damaged, too.
 #[test]
 fn mutated_tables_never_panic() {
     let tables = [

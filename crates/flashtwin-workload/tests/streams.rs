@@ -329,8 +329,8 @@ fn warp_3stream_is_the_published_job() {
             }
             let total: u64 = bytes.iter().sum();
             let found = bytes.map(|b| b as f64 / total as f64);
-            // For every distribution and assignment of handles, the shares of the three streams are within these
-            // limits.
+            // The shares of the three streams are within these limits, whatever the distribution of addresses and the
+            // assignment of handles.
             for (found, (least, most)) in
                 found
                     .iter()

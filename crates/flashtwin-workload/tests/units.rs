@@ -34,7 +34,7 @@ fn doubts(info: &TraceInfo) -> String {
 
 #[test]
 fn byte_addresses_in_columns_of_sectors_are_read_as_bytes() {
-    // The addresses are bytes: requests of 64 KiB over 7 GiB.
+    // Requests of 64 KiB in a range of 7 GiB. Offsets and sizes are given in bytes.
     let text = five_columns(5.0, 3, 15 << 19, 65536);
     let guessed = info("bytes", &text, &TraceOptions::default());
     assert_eq!(guessed.size_max_bytes, 65536, "{}", guessed.description);

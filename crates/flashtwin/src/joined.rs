@@ -15,7 +15,7 @@ use crate::memory::room_for;
 /// Alignment of each table within the allocation: a cache line.
 const ALIGNMENT: usize = 64;
 
-/// A block of memory of the allocation. Its alignment is enough for all entries.
+/// A cache line of the allocation. Its alignment is sufficient for entries of every type.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 struct Line([u8; ALIGNMENT]);
@@ -115,7 +115,7 @@ impl<T: fmt::Debug> fmt::Debug for JoinedTable<T> {
     }
 }
 
-/// A table of any type of entry that [`join`] can move.
+/// A table that [`join`] can move, whatever the type of its entries.
 pub(crate) trait Movable {
     /// Returns the number of cache lines of the table.
     fn lines(&self) -> usize;

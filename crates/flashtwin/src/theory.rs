@@ -33,7 +33,7 @@ pub struct Pool {
     /// GC watermark: the pool collects when it has at most this number of free blocks.
     pub low: u32,
     /// Number of blocks that are neither free nor candidates for collection when a collection begins. In long runs,
-    /// these are the open block, and with `msr` one more block.
+    /// these are the open block and, with the back end `msr`, one more block.
     pub unsealed: u32,
     /// Number of host pages in a pool if all exported pages are written.
     pub live_pages: u32,
@@ -72,10 +72,10 @@ impl Pool {
         }
     }
 
-    /// Returns the effective number of blocks in use when a collection begins, for the closed forms. They measure
-    /// time in host writes: a newly opened block receives all its moved pages at once, and then host pages one by one
-    /// until it is sealed. Therefore the result is the number of sealed blocks, minus half of the fraction of a block
-    /// that host pages fill.
+    /// Returns the effective number of blocks in use when a collection begins, as the closed forms need it. The closed
+    /// forms measure time in host writes: a newly opened block receives all its moved pages at once, and then host
+    /// pages one by one until it is sealed. Therefore the result is the number of sealed blocks, minus half of the
+    /// fraction of a block that host pages fill.
     pub fn units_in_use(&self) -> f64 {
         let sealed = f64::from(self.units) - f64::from(self.low) - f64::from(self.unsealed);
         let live = f64::from(self.live_pages) / f64::from(self.unit_pages);

@@ -104,7 +104,7 @@ fn one_member_striped_is_that_member() {
 }
 
 /// An array can send pages directly to a member's flash, or as requests through the member's front end. Both paths have
-/// the same results. A limit on the member's commands forces the second path; the limit is never reached.
+/// the same results. The test forces the second path by a limit on the member's commands. This limit is never reached.
 ///
 /// The two paths process simultaneous events in different orders. Therefore requests have one page and arrive at
 /// different instants. They are so few that members seldom end operations at the same instant.
@@ -153,8 +153,8 @@ fn members_without_costs_go_wrong_as_through_their_front_ends() {
     let bare = ("member.link.bus_ns_per_sector", "0");
     let through = ("member.host.commands", "65535");
     let levels = ["raid1", "raid10", "raid5", "raid6"];
-    // The array keeps no record of a single page that it sends to a member which was never slow. The third case of each
-    // level tests this.
+    // If a member was never slow, the array keeps no records of the single pages that it sends to the member. The third
+    // case of each level tests this.
     let cases = levels.map(|level| [(level, 1, true), (level, 11, true), (level, 11, false)]);
     for (level, seed, slow) in cases.into_iter().flatten() {
         let results = [&[bare][..], &[bare, through]].map(|front| {
@@ -209,7 +209,8 @@ fn members_without_costs_go_wrong_as_through_their_front_ends() {
     }
 }
 
-/// With bare members, the array's log has every page that members read and write.
+/// With bare members (pages are sent directly to their flash), the array's log has every page that members read and
+/// write.
 #[test]
 fn pages_that_go_straight_to_members_are_logged() {
     let bare = ("member.link.bus_ns_per_sector", "0");
@@ -229,7 +230,8 @@ fn pages_that_go_straight_to_members_are_logged() {
     assert!(pages > 1000 && log.iter().any(|event| completes(&event)));
 }
 
-/// A write reads its page and its parity. If the log is switched on during these reads, it has the writes of both.
+/// A write first reads the old page and its parity, and then writes both. If the log is switched on during the reads,
+/// it has both writes.
 #[test]
 fn a_log_switched_on_amid_a_write_names_its_pages() {
     let bare = ("member.link.bus_ns_per_sector", "0");

@@ -250,7 +250,8 @@ fn pages_are_written_ahead_after_a_silence() {
         assert_eq!(written(&ssd), 0, "the silence is too short");
         ssd.advance(start + Time::from_us(1008));
         assert_eq!(written(&ssd), at_once, "depth {depth}");
-        // The policy chooses no page that would have to wait because of the depth.
+        // The policy chooses no more pages than `background_depth` permits at the same time, so no chosen page has to
+        // wait.
         let chosen = ssd.flash_report().policy_counters;
         assert_eq!(chosen, [("coop_written_ahead".to_owned(), at_once)]);
         while ssd.step() {}

@@ -103,7 +103,7 @@ fn run(ssd: &mut Ssd, seed: u64) -> (Vec<FlashEvent>, Vec<Completion>) {
     (log, done)
 }
 
-/// Returns the operations on each place as time intervals, in the order of the log.
+/// Returns the operations on each place (such as a chip or a channel) as time intervals, in the order of the log.
 fn slices(log: &[FlashEvent]) -> BTreeMap<Place, Vec<(Time, Time)>> {
     let mut all: BTreeMap<Place, Vec<(Time, Time)>> = BTreeMap::new();
     let mut open: BTreeMap<Place, Time> = BTreeMap::new();

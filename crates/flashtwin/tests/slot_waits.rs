@@ -59,7 +59,7 @@ fn completed(ssd: &mut Ssd) -> Vec<Completion> {
     done
 }
 
-/// Returns the parts of a wait for a slot that a program frees.
+/// Returns the parts of the wait for a slot that becomes free when a program completes.
 fn slot(order: Time, queue_gc: Time) -> Breakdown {
     Breakdown {
         slot_order: order,

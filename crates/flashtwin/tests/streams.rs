@@ -84,8 +84,8 @@ fn outcome(spec: &DeviceSpec, hot_end: u32) -> String {
     format!("{:?} {flash}", ssd.completions())
 }
 
-/// A user's policy that marks the pages of a region as hot fills blocks with the same pages as
-/// `ftl.separation = "region"`. In both cases, GC moves pages to blocks of the victim's kind.
+/// If a user's policy marks the pages of a region as hot, blocks are filled with the same pages as with the separation
+/// "region". In both cases, GC moves pages to blocks of the victim's kind.
 #[test]
 fn a_policy_that_calls_a_region_hot_equals_the_region() {
     let modern = [("nand.backend", "modern"), ("geometry.channels", "2")];

@@ -1,14 +1,14 @@
 //! Random replacement that prefers clean pages: an example of a user-defined policy for flashtwin's
 //! device.
 //!
-//! Insertions and hits do not rank pages. To find a victim, up to `DRAWS` pages are drawn at random. The first clean
-//! page among them is the victim, because it need not be written back. If none is clean, the page drawn last is the
-//! victim.
+//! Insertions and hits do not rank pages. To find a victim, up to `DRAWS` pages are examined, beginning with a random
+//! one. The first clean page among them is the victim, because it need not be written back. If none is clean, the page
+//! examined first is the victim.
 
 use flashtwin::buffer::{pages_text, Access, DeviceView, Eviction, PageId, Policy, Skip};
 use flashtwin::Rng;
 
-/// Largest number of pages drawn in the search for a clean page.
+/// Largest number of pages examined in the search for a clean page.
 const DRAWS: usize = 8;
 
 /// The policy of random replacement.

@@ -26,7 +26,7 @@ fn main() {
     }
 }
 
-/// Returns the device `demo` with less flash than usual behind its buffer.
+/// Returns the device `demo` with fewer blocks than in its profile, and with a reserve of 20 %.
 fn spec() -> DeviceSpec {
     let demo = flashtwin::spec::builtin("demo").expect("demo comes with flashtwin");
     let smaller = [
@@ -36,7 +36,7 @@ fn spec() -> DeviceSpec {
     DeviceSpec::with_overrides(demo, "demo", &smaller).expect("a good device")
 }
 
-/// Number of hot pages, which most accesses go to. They are twice as many as the buffer has.
+/// Number of hot pages, to which most accesses go: twice as many as the buffer holds.
 const HOT: u64 = 2048;
 
 /// Runs a closed loop of page accesses: 80 % are writes, and 80 % go to the hot pages.

@@ -148,14 +148,15 @@ def check_device(
         device: name or file.
         tables: CSV files.
         set: keys of the device to override.
-        drive: drive whose rows are run, as the beginning of their names; by default the drive to which the
-            device is fitted.
+        drive: the drive to compare with, given as the first part of the names of its rows, such as "h0"; by
+            default the drive to which the device is fitted.
         rows: rows to run, as a pattern such as "*/latency/*", or several patterns separated by ";".
         quick: shorter runs, whose errors are larger.
         seed: seed of the initial state and of the loads.
         threads: number of rows that run at the same time.
         progress: function to call about ten times a second.
-        fit: rows to which the device is fitted; by default, those of the profile if it is a fitted one.
+        fit: drive and rows to which the device is fitted; by default those of the profile, if flashtwin's
+            profile of this name is a fitted one.
 
     Raises:
         FlashtwinError: a table cannot be read, no row is chosen, or the device is an array.

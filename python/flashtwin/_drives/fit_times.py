@@ -40,7 +40,7 @@ else:
 LENGTHS = Lengths(0.6, 1.0)
 #: Patterns of all rows with response times.
 TIMED_ROWS = "*/latency/*;*/reads/*"
-#: Weight of a rate; every other figure has weight 1.
+#: Weight of a figure in kIOPS (a rate) in the cost. Every other figure has weight 1.
 RATE_WEIGHT = 6.0
 #: Tolerances: relative errors for which e = 1 in the formula of the cost, by the end of a figure's name.
 TOLERANCES = {"kiops": 0.05, "p50": 0.1, "p99": 0.1, "p99.9": 0.2}
@@ -339,7 +339,7 @@ class _Search:
         ]
 
     def _spec_at(self, point: Sequence[float]) -> Spec | None:
-        """Return the device with the values of a point; None if these values are not permitted together."""
+        """Return the device with the values of a search point; None if they are not permitted together."""
         try:
             return _with_values(self._spec, self.values(point))
         except FlashtwinError:
@@ -348,7 +348,7 @@ class _Search:
     def _tasks(self, spec: Spec) -> Iterator[Task]:
         """Return one task for each row.
 
-        All devices of the search begin in one flash state, which does not depend on their times.
+        All devices of the search begin in the same state of the flash: it does not depend on their times.
         """
         timed = Timed(spec, self._seed, LENGTHS, self._written)
         for row in self._rows:

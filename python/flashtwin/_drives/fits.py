@@ -28,7 +28,7 @@ class Fit:
     """The fit of a profile.
 
     Attributes:
-        keys: beginnings of the names of the drive's rows.
+        keys: first parts of the names of the drive's rows, such as "h0".
         usable_gib: capacity of the drive.
         fitted: patterns of the rows that the fit used.
     """

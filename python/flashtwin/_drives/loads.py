@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-#: Number of threads that write beside the probe; requests in flight per thread; rate of the probe.
+#: Number of threads that write beside the probe (the load that measures response times); maximum number of
+#: requests in flight, of the probe and of each thread; rate of the probe.
 THREADS = 6
 IN_FLIGHT_MAX = 64
 PROBE_PER_S = 10_000
@@ -26,9 +27,9 @@ class ProbeBesideWrites:
 
     Half of the probe's requests are reads, half are writes. The rate of the probe is constant, and only its
     response times are reported. Six more threads submit requests as Poisson processes; 99 % of these requests
-    are writes. Together, their rate is `per_s` minus half the rate of the probe. Probe and threads have a
-    limit of requests in flight each. All requests have 4 KiB and are uniform over the drive. The drive was
-    overwritten three times before.
+    are writes. Together, their rate is `per_s` minus half the rate of the probe. The number of requests in
+    flight is limited for the probe and for each thread. All requests have 4 KiB and are uniform over the
+    drive. The drive was overwritten three times before.
     """
 
     per_s: float

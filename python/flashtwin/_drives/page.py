@@ -186,7 +186,11 @@ def _by_release(cells: Sequence[Cell], releases: Sequence[str]) -> Table:
 
 
 def _by_split(cells: Sequence[Cell]) -> Table:
-    """Return a table of median errors: one row per way of holding cells out, one column per figure."""
+    """Return a table of median errors, with one column per figure.
+
+    There is one row for each way in which cells are held out from a fit (`SPLITS`), one for the cells that a
+    fit used, and one for devices without a fit. Rows without cells are omitted.
+    """
     figures = _figures(cells)
     words = {
         "fitted": "used by a fit",

@@ -77,7 +77,7 @@ def read_table(path: str | Path) -> list[Row]:
 
 
 def chosen_rows(rows: Sequence[Row], drives: Sequence[str] | None, patterns: str | None) -> list[Row]:
-    """Return the rows of some drives whose names match one of several patterns.
+    """Return the rows of some drives, if the name of the row matches one of several patterns.
 
     Patterns are separated by ";". If `drives` is None, rows of all drives are returned. If `patterns` is
     None, all names match.
@@ -109,10 +109,10 @@ def _numbered(path: str | Path, records: Sequence[Mapping[str, str]], read: _Rea
 
 
 def _latency(record: Mapping[str, str]) -> Row | None:
-    """Read a row with the percentiles of a probe that ran beside writes.
+    """Read a row with the response-time percentiles of a probe (the measured load) that ran beside writes.
 
-    The table has one row for all passes together, which is compared. For rows of single passes, the result is
-    None.
+    A measurement consists of several passes. The table has one record per pass, and one for all passes
+    together. Only the latter is compared; for a record of a single pass, the result is None.
     """
     if record["pass"] != "all":
         return None

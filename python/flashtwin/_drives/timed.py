@@ -1,6 +1,6 @@
 """Response times and rates of a device in virtual time.
 
-The load is that of a row of a table of measurements (`tables`).
+Simulates the loads that the rows of a table of measurements (`tables`) describe.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Modelled:
 
 
 def written(spec: Spec, seed: int, control: _core.Control) -> _core.Device:
-    """Return a device that was overwritten as `WRITTEN` states."""
+    """Return a new device, preconditioned by the random writes that `WRITTEN` specifies."""
     device = _core.Device(spec)
     if not device.precondition(WRITTEN, seed, control):
         raise Interrupted(None)
@@ -61,7 +61,7 @@ class Timed:
     """A device that was overwritten several times (`WRITTEN`). Each load runs on a copy of it."""
 
     def __init__(self, spec: Spec, seed: int, lengths: Lengths, written: _core.Device | None = None) -> None:
-        """Prepare a device. `written` is a device with equal flash that was already overwritten."""
+        """Prepare a device. `written`, if given, is an overwritten device with equal flash, to be copied."""
         self._spec = spec
         self._seed = seed
         self._lengths = lengths
@@ -98,7 +98,10 @@ class Timed:
         return histograms, media / host if host else math.nan
 
     def beside_writes(self, load: ProbeBesideWrites, control: _core.Control) -> Mapping[str, Modelled]:
-        """Return the figures of a probe beside writes. A load is run only once for all rows."""
+        """Return the figures of a probe (the measured load) that runs beside a load of writes.
+
+        A load is run only once, even if several rows have it.
+        """
         if load not in self._found:
             # Warm up until the buffer is full, because no page is programmed before.
             full_s = 1.2 * self._spec.buffer_pages / load.per_s

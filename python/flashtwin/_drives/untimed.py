@@ -1,6 +1,6 @@
 """Write amplification of a device, simulated without time (flash operations have no durations).
 
-The load is a row of writes in a table of measurements (`tables`).
+Simulates the write loads (`loads.Writes`) that the rows of a table of measurements (`tables`) describe.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class Untimed:
             spec: the device.
             usable_gib: capacity of the measured drive; the share that a load uses is computed from it.
             seed: seed of the loads.
-            quick: simulate units and a capacity with only a quarter of the pages.
+            quick: whether to simulate only a quarter of the capacity. The number of units stays the same, but
+                each unit then has a quarter of the pages.
         """
         self._words = dict(_core.placement_words_of(spec)[0])
         self._page_bytes = _core.placement_words_of(spec)[1]

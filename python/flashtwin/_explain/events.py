@@ -130,7 +130,7 @@ class Events:
         return max(found, key=lambda e: e.end_ps, default=None)
 
     def work(self, die: Die, begin_ps: int, end_ps: int) -> list[Work]:
-        """Return the work of a die in a time span. Consecutive operations of one kind are combined."""
+        """Return the operations of a die in a time span. Consecutive ones of the same kind are combined."""
         overlapping = (e for e in self._on_die[die] if e.begin_ps < end_ps and e.end_ps > begin_ps)
         found: list[Work] = []
         for e in sorted(overlapping, key=lambda e: e.begin_ps):

@@ -166,6 +166,9 @@ def summarised(
 
 
 def _is_shorter(ratio: Estimate) -> bool:
-    """Whether a variant's response time is shorter than the device's; with several seeds, significantly."""
+    """Whether a variant's response time is shorter than the device's.
+
+    With several seeds, the upper end of the ratio's interval must be below 1.
+    """
     end = ratio.value if ratio.high is None else ratio.high
     return end is not None and end < 1

@@ -23,7 +23,7 @@ _SHOWN = 0.005
 def draw(
     path: str | Path, name: str, parts_ps: dict[str, int], die: str | None, work: Sequence[Work]
 ) -> None:
-    """Draw a request into a file: its parts, and the work of the die that it waited for."""
+    """Draw the parts of a request's response time, and the operations of the die that it waited for."""
     rows = [(name, _spans(parts_ps))]
     if die:
         rows.append((die, [(each.begin_ps, each.end_ps, each.kind) for each in work]))

@@ -18,7 +18,7 @@ from .rules import Rule, SchemeLike, VictimLike, scheme_of, victim_of
 from .waf import Waf, Wafs
 from .words import Value, as_words
 
-#: Sizes of published devices, as words of a setup, by name.
+#: Sizes of published devices by name, as words (keys and values) of a setup.
 DEVICES: dict[str, dict[str, Value]] = {
     # The emulated device of class A2 of WARP (FAST 2026): 448 GiB in pages of 4 KiB, units of 128 MiB. `low`
     # was fitted to one figure of the paper.
@@ -128,7 +128,7 @@ def measure(
     points: int,
     control: _core.Control,
 ) -> Waf:
-    """Measure write amplification under one scheme and one victim rule. The setup `base` is the device.
+    """Measure write amplification under one scheme and one victim rule. `base` describes the device.
 
     Raises:
         FlashtwinError: a word of the setup is wrong; the message gives the remedy.
@@ -156,9 +156,10 @@ def measure(
 def base_words(
     device: str | Path | None, setup: Mapping[str, Value], scale: int
 ) -> tuple[dict[str, str], int]:
-    """Return the words of a device and a setup, and the bytes of a page.
+    """Return the setup words (keys and values) that describe a device, and the bytes of a page.
 
-    The pages of a unit and the logical pages are divided by `scale`.
+    Words in `setup` replace those of the device. Then the pages of a unit and the logical pages are divided
+    by `scale`.
 
     Raises:
         FlashtwinError: there is no such device, or its pages cannot be divided by the scale.

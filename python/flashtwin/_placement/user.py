@@ -23,7 +23,8 @@ class Placement:
         classes: number of classes; `host` returns a number from 0 to `classes` - 1.
         needs: names of the properties that are recorded for each page: "age", "moves", "future" (requires
             that the load is read in advance), "old_class". All others are None or 0.
-        isolated: whether survivors of a class are kept apart from survivors of other classes.
+        isolated: whether survivors (pages that collection moves) of a class are kept apart from survivors of
+            other classes.
     """
 
     classes: int = 1

@@ -148,7 +148,7 @@ class Wafs(list[Waf]):
         return json.dumps({"heading": self.heading, "rows": [row.to_dict() for row in self]}, indent=2)
 
     def figure(self, path: str | Path) -> None:
-        """Draw write amplification (one bar per row) and the pages moved by owner and cause into a file."""
+        """Draw write amplification into a file: one bar per row, with moved pages by owner and cause."""
         from .. import plot
 
         plot.save(plot.placements(self), path)
@@ -203,7 +203,8 @@ def _closed_forms(of: Waf) -> dict[str, float]:
         if owner["name"] != "s":
             classes[owner["name"][1:]][0] += owner["live"] / pages
             classes[owner["name"][1:]][1] += owner["host_pages"]
-    # The form needs the live pages of each class. In shared units, the class of a page is not known.
+    # The closed form `best_split` needs the live pages of each class. In shared units (owner "s"), the class
+    # of a page is not known.
     if len(classes) > 1 and all(owner["name"] != "s" for owner in owners):
         written = sum(writes for _, writes in classes.values())
         split = _core.placement_split(

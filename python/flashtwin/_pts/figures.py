@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @styled
 def convergence(test: Rounds, accesses: list[Access], label: str) -> Figure:
-    """Draw, round by round, the tracked figure of several accesses."""
+    """Draw the tracked figure (the one that must become steady) of several accesses, round by round."""
     figure = new(2, 2.8)
     axes = figure.subplots()
     rounds = list(range(1, len(test.rounds) + 1))
@@ -30,7 +30,10 @@ def convergence(test: Rounds, accesses: list[Access], label: str) -> Figure:
 
 @styled
 def window(test: Rounds, label: str) -> Figure:
-    """Draw the tracked figure in the last five rounds, its average, 90 % and 110 % of it, a fitted line."""
+    """Draw the tracked figure (the one that must become steady) in the last five rounds.
+
+    Lines show the average, 90 % and 110 % of the average, and the least-squares fit.
+    """
     figure = new(2, 2.6)
     axes = figure.subplots()
     found = test.window

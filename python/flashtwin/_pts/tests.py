@@ -19,8 +19,7 @@ IOPS_BLOCKS = (*(kib * KIB for kib in (1024, 128, 64, 32, 16, 8, 4)), 512)
 LATENCY_MIXES = (100, 65, 0)
 LATENCY_BLOCKS = (8 * KIB, 4 * KIB, 512)
 THROUGHPUT_BLOCKS = (1024 * KIB, 128 * KIB)
-#: Amounts of data that the write saturation test and the preconditioning write at least, in multiples of the
-#: capacity.
+#: Amounts of data that the write saturation test and the preconditioning write, in multiples of the capacity.
 SATURATION_TIMES = 4
 PRECONDITION_TIMES = 2
 
@@ -183,7 +182,7 @@ def latency(drive: Drive, plan: Plan) -> list[Rounds]:
 
 
 def saturation(drive: Drive, plan: Plan) -> Saturation:
-    """Write blocks of 4 KiB at random to a purged drive, up to four times its capacity."""
+    """Write four times the capacity of a purged drive, in blocks of 4 KiB at random addresses."""
     drive.purge()
     access = Access(4 * KIB, 0)
     summary, _, history = drive.saturate(

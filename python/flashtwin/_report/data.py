@@ -76,10 +76,10 @@ def _run(record: Record, label: str) -> dict[str, Any]:
 
 
 def _owners(history: Sequence[dict[str, Any]]) -> dict[str, dict[str, list[float | None]]]:
-    """Return, for each owner of flash units, three values per window of time.
+    """Return three values per window of time for each owner (a group of pages with flash units of its own).
 
-    The values are its live pages, its units, and the pages moved out of its units per page that the host
-    wrote. A window without a sample of the flash has no values.
+    The values are the owner's live pages, its units, and the pages moved out of its units per page that the
+    host wrote. A window without a sample of the flash has no values.
     """
     windows = [{owner["name"]: owner for owner in point.get("owners", ())} for point in history]
     names = dict.fromkeys(name for window in windows for name in window)
@@ -113,7 +113,7 @@ def _facts(records: Sequence[Record], labels: Sequence[str]) -> Table:
         ("warnings", "warnings"),
     ):
         values = [_fact(record.summary, key) for record in records]
-        # Values by which the runs are labelled are already shown.
+        # A setting is omitted if no run has it, or if its values are the labels of the runs.
         if not any(values) or (len(values) > 1 and values == list(labels)):
             continue
         if len(set(values)) == 1:
@@ -188,9 +188,10 @@ def _operations(records: Sequence[Record], labels: Sequence[str]) -> Table:
 
 
 def _placement(placed: dict[str, Any], label: str) -> list[Table]:
-    """Return two tables: the pages of each owner of flash units, and the pages moved by class and owner.
+    """Return two tables: the pages of each owner, and the moved pages by class and owner.
 
-    The class is that of the page that needed room when the pages were moved.
+    An owner is a group of pages that fills flash units of its own. The class is that of the page that needed
+    room when the pages were moved.
     """
     of = f": {label}" if label else ""
     names = ("host_pages", "moved_in_pages", "moved_out_pages", "erases", "live_pages", "units")

@@ -105,7 +105,7 @@ def _naming(path: Path, what: str) -> Iterator[None]:
 
 
 def store_ahead(file: IO[bytes], since: int) -> int:
-    """Start writing the data from offset `since` on to the disk, without waiting for the end.
+    """Make the system begin to write a file's data to disk, from offset `since`, and do not wait for it.
 
     Called repeatedly while a large file is written, so that the final fsync has little left to write. Returns
     the length of the file in bytes.

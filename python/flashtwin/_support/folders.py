@@ -109,7 +109,7 @@ class Folder:
 
     @contextmanager
     def local_file(self, name: str) -> Iterator[Path]:
-        """Yield the path of a local file that the block writes.
+        """Yield the path of a local file, which the `with` block must write.
 
         If the folder is at a URL, the file is uploaded at the end of the block.
         """

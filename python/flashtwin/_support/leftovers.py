@@ -85,7 +85,7 @@ def remove_dead_socket(path: Path) -> None:
 
 
 def wait_for_store(path: Path) -> None:
-    """Wait until a store is free. It may be in use by a server only if that server is stopping.
+    """Wait until a store is free, if the server that uses it is already stopping.
 
     Raises:
         FlashtwinError: the store is in use by a server that is not stopping.

@@ -1,4 +1,4 @@
-"""Comparison of the model with event logs and replays of the reference simulator."""
+"""Comparison of the model with event logs and replays of the reference simulator (docs/devices.md)."""
 
 from __future__ import annotations
 

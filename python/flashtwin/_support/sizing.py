@@ -82,7 +82,7 @@ def sized(name: str | Path, size_bytes: int, choice: Choice, overrides: Override
 
 
 def _blocks(name: str | Path, spec: Spec) -> tuple[str, int]:
-    """Return the key and the value of the number of blocks per plane, in an array that of its members."""
+    """Return the key for the number of blocks per plane and its value; for an array, those of its members."""
     key = "geometry.blocks_per_plane"
     table = tomllib.loads(spec.to_toml())
     if "array" not in table:

@@ -20,7 +20,9 @@ _CAPACITIES_PAGES = (256, 8192)
 def against(
     trace: str | os.PathLike[str], load: str, options: TraceOptions | None = None, *, seed: int = 1
 ) -> list[tuple[str, str, str]]:
-    """Compare a trace with as many requests of a generated load. A row is a name and two values.
+    """Compare a trace with a generated load that has the same number of requests.
+
+    Each row has the name of a property, its value for the trace, and its value for the load.
 
     Raises:
         FlashtwinError: the trace or the load is wrong.

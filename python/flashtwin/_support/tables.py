@@ -58,7 +58,7 @@ _LOG_FORM: dict[str, Any] = {
 
 
 def import_ahead() -> None:
-    """Import the modules that write the request log on another thread, while the device is preconditioned."""
+    """Start a thread that imports the modules for the request log, while the device is preconditioned."""
     Thread(target=import_module, args=["pyarrow.parquet"]).start()
 
 
@@ -150,7 +150,7 @@ def request_file(path: Path) -> Iterator[Callable[[Columns], None]]:
                 try:
                     flush()
                 except OSError as e:
-                    # The run continues, because its summary does not depend on the log.
+                    # After a write error, the run continues, because its summary does not depend on the log.
                     failures.append(e)
                     waiting.clear()
 

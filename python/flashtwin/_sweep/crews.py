@@ -63,7 +63,10 @@ class Crew(ABC):
         """Submit `work(*arguments)` to the workers."""
 
     def share(self, made: Future) -> object:
-        """Return a value that can be an argument of later work, which then receives the result of `made`."""
+        """Return a value that stands for the result of `made`.
+
+        If the value is an argument of work that is submitted later, that work receives the result.
+        """
         return made.result()
 
     @abstractmethod

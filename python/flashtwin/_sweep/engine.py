@@ -136,8 +136,8 @@ class Engine:
         slots = self._crew.slots
         while len(self._flying) < slots:
             making = sum(isinstance(what, _Group) for _, what, _ in self._flying.values())
-            # The next state is submitted before the last cells of the current state, so that no worker is
-            # idle while it is created.
+            # The creation of the next state is submitted before the last cells of the current state, so that
+            # no worker is idle during the creation.
             if self._waiting and ((len(self._ready) < slots and not making) or not self._ready):
                 group = self._waiting.popleft()
                 if group.state is None:

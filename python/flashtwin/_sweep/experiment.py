@@ -36,7 +36,8 @@ _RUN: Final[dict[str, tuple[type, Option]]] = {
     "queue_depth": (int, Option(None, "queue depth of a closed loop", least=1)),
     "requests_log": (bool, Option(False, "whether to keep the log of requests")),
 }
-#: Name that stands for no device: the words of the setup describe the device of a run without time.
+#: Device name that stands for no device. The words (keys and values) of the setup then describe the device of
+#: a run without time.
 SETUP: Final = "setup"
 #: Keys of `[untimed]`, with the type and the smallest value of each.
 UNTIMED: Final[dict[str, tuple[type, float]]] = {

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: Parts of a cell's identity. The table has one column for each.
 _SETTINGS = ("speed", "queue_depth", *experiment_options())
-#: Beginnings of figures that only some devices or policies have.
+#: Beginnings of the names of figures that only some devices or policies have.
 _PARTICULAR = (
     "buffer_policy_counters_",
     "flash_ftl_counters_",
@@ -102,16 +102,17 @@ def check_figures(experiment: Experiment) -> None:
 
 
 def _known_figures() -> list[str]:
-    """Return the columns that an experiment may name as figures and that every sweep of single SSDs has."""
+    """Return the columns that every sweep of single SSDs has and that an experiment may name as figures."""
     smallest: dict[str, float] = {"geometry.blocks_per_plane": 64, "geometry.chips": 1}
     smallest |= {"geometry.reserve_percent": 20, "buffer.power_loss_protection": False}
-    # The forced write reaches the flash. Without it, ratios to pages written would not exist.
+    # The write is forced to the flash (`fua=1`), because a run that writes no page to the flash lacks ratios
+    # to pages written.
     tiny = run("uniform:write=1,fua=1,requests=1", "demo", set=smallest, precondition="none")
     return [name for name, value in figures_of(tiny.summary).items() if _is_number(value)]
 
 
 def _figures_of_units() -> list[str]:
-    """Return the columns that an experiment without time may name and that all setups have."""
+    """Return the columns that every sweep without time has and that an experiment may name as figures."""
     setup = {"units": 8, "unit_pages": 4, "logical_pages": 8, "low": 2}
     row = placement_waf("uniform:write=1,size=4k", setup=setup, warm=0, capacities=1, threads=1)[0]
     return [name for name, value in figures_of(summary_of(row)).items() if _is_number(value)]

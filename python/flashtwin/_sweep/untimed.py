@@ -18,7 +18,7 @@ from ..workloads import source
 from .experiment import AXES, Experiment
 from .work import CellJob, StoppedError, check_version
 
-#: Parameters that are not words of the setup, with their defaults.
+#: Parameters that are not words (keys) of the setup, with their defaults.
 RULES = {"scheme": "handle", "victim": "greedy"}
 
 

@@ -72,8 +72,8 @@ def read_counters(path: str | Path) -> Counters:
             f"{path}: no counter of the medium; run nvme ocp smart-add-log, nvme solidigm smart-log-add, "
             "nvme endurance-log or nvme fdp stats, each with -o json"
         )
-    # The log of an endurance group has the key of the SMART log for host data, but counts them in its own
-    # unit, that of its media counter.
+    # In the log of an endurance group, the counter of host data has the same key as in the SMART log, but
+    # another unit: that of the log's media counter.
     host_units = {**_HOST, "dataunitswritten": _ENDURANCE_UNIT} if media[2] == "mediaunitswritten" else _HOST
     host = _first(values, host_units)
     if host is None:
@@ -129,7 +129,7 @@ def _first(values: Mapping[str, Any], units: Mapping[str, int]) -> tuple[int, in
 
 
 def _number(value: object) -> int | None:
-    """Return a whole number from a number, two halves of 64 bits, or text; None for other values."""
+    """Convert a number, a pair of 64-bit halves, or a text to a whole number; None for other values."""
     if isinstance(value, Mapping):
         if "raw" in value:
             return _number(value["raw"])

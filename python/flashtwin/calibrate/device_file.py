@@ -95,9 +95,9 @@ def _of_parameter(found: Calibration, name: str) -> str:
 
 
 def strongest(found: Calibration, name: str) -> tuple[str, float]:
-    """Return the figure that depends most on a parameter, and by what fraction it changes.
+    """Return the figure that depends most on a parameter, and by what fraction the figure changes.
 
-    The change is that for a parameter that is 10 % larger.
+    The fraction applies to an increase of the parameter by 10 %.
     """
     sensitivities = found.refined.sensitivities[name]
     figure = max(sensitivities, key=lambda each: abs(sensitivities[each]))

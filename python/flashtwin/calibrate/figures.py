@@ -31,7 +31,8 @@ TOLERANCES = (
 )
 #: Weight of a latency, relative to a bandwidth. An experiment has about a dozen latencies and one bandwidth.
 LATENCY_WEIGHT = 0.25
-#: Tolerance of the second error of a percentile: relative change of the number of requests beyond it.
+#: Tolerance of the second error of a percentile (see `errors`): relative change of the number of requests
+#: beyond the percentile.
 _SHARE_TOLERANCE = 0.04
 #: Errors of more than this multiple of the tolerance count linearly instead of squared, so that a single
 #: figure that the model cannot meet does not distort the fit of all others.

@@ -23,9 +23,11 @@ _BUFFER_US = 1.0
 _REQUEST_US = 0.8
 #: Time of an erase in us that is assumed if no experiment determines it.
 _ERASE_US = 4500.0
-#: Rates by stride above this fraction of the highest one count as rates of all dies.
+#: Reads with some stride (distance of their addresses) are assumed to use all dies if their rate is above
+#: this fraction of the highest rate of any stride.
 _FULL = 0.75
-#: Rates by stride below this multiple of a die's rate count as the rate of a single die.
+#: Reads with some stride (distance of their addresses) are assumed to use a single die if their rate is below
+#: this multiple of a die's rate.
 _SINGLE = 1.2
 #: A burst of writes filled the buffer if its rate is below this fraction of the fastest burst's rate.
 _STALLED = 0.9
@@ -36,7 +38,8 @@ _OF_DIE = 0.8
 _WAITS = 3
 #: Reads come from the buffer if they take less than this fraction of the time of reads from the flash.
 _HIT = 0.7
-#: The buffer was full if it has less than this fraction of the pages that the warm-up read.
+#: The buffer is assumed to be full after the warm-up if it then has less than this fraction of the pages that
+#: the warm-up read.
 _FULL_BUFFER = 0.9
 #: Sequential writes to an empty drive are used from this multiple of the buffer's size on. Shorter ones
 #: measure the buffer more than the flash.
@@ -66,8 +69,9 @@ def dies_of(rates: Mapping[int, float], die_rate: float) -> Dies:
     """Return row size and number of dies, from the rates of reads with different strides.
 
     Addresses of such reads are multiples of the stride (in KiB). Sequential data are striped over the dies
-    row by row. Therefore reads with a stride of one row use all dies, and reads with a stride of two rows use
-    half of them. If the stride in rows is the number of dies, all reads use a single die.
+    row by row (a row is the pages that a die programs at once). Therefore reads with a stride of one row use
+    all dies, and reads with a stride of two rows use half of them. If the stride in rows is the number of
+    dies, all reads use a single die.
 
     Args:
         rates: rates by stride, in ascending order of strides.
@@ -158,7 +162,9 @@ def choose_dies(
     measure_strides: Callable[[Values], Figures],
     uncertain: Figures | None = None,
 ) -> Values:
-    """Return first estimates whose row size and number of dies fit the measured rates by stride best.
+    """Return the first estimates that fit the measured rates of reads with different strides best.
+
+    Row size (the pages that a die programs at once) and number of dies are varied.
 
     Only numbers near the closed form are tried.
     """
@@ -296,7 +302,7 @@ def caches_reads(figures: Figures) -> bool:
 
 
 def _in_parts(get: _Given) -> tuple[float, dict[int, float]]:
-    """Return mean latencies in us: of reads from the whole drive, and of reads from parts, by MiB."""
+    """Return mean latencies in us: of reads from the whole drive, and of reads from parts, by size in MiB."""
     parts = get.rates("read-range-", "m", most=1 << 20)
     return (4 << 10) / get("read-size-4k/mb_per_s"), {mib: (4 << 10) / rate for mib, rate in parts.items()}
 
@@ -305,8 +311,8 @@ def _cached_reads(get: _Given) -> float:
     """Return the buffer's size in bytes, from reads within parts of the drive; 0 if they do not show it.
 
     The hit ratio of such reads is the size of the buffer divided by the size of the part. This holds only if
-    the warm-up reads have filled the buffer. If it has room for all pages that they read, its size is not
-    visible.
+    the warm-up reads have filled the buffer. If the buffer has room for all pages that they read, these reads
+    do not show its size.
     """
     miss_us, parts = _in_parts(get)
     hit_us = min(parts.values())

@@ -32,7 +32,8 @@ _TIMES = 2
 _STANDARD_ERRORS = 4
 #: A parameter is identified if its interval extends by at most this fraction of its value to either side.
 IDENTIFIED = 0.10
-#: If the cost of a model exceeds this, the drive has another structure, and no parameter is identified.
+#: If the cost of a model exceeds this, drive and model are assumed to differ in structure, and no parameter
+#: counts as identified.
 _COST_MAX = 2.0
 #: A fill (sequential writes to an empty drive) is fitted only if it has at least this multiple of the
 #: buffer's size. Shorter ones measure the buffer more than the flash.
@@ -47,7 +48,7 @@ _SUSPEND_US = 20.0
 #: fraction of that of the other flash.
 _CACHES = (2.5, 5.0, 10.0, 20.0)
 _CACHE_PROGRAM = 0.3
-#: Factors by which the best of these percentages is then multiplied, to try values near it.
+#: Factors by which the best of the percentages in `_CACHES` is then multiplied, to try values near it.
 _CACHE_TIMES = (0.7, 0.84, 1.2, 1.4)
 #: A cache is assumed only if the cost with it is below this fraction of the cost without a cache.
 _CACHE_GAIN = 0.8
@@ -225,7 +226,7 @@ def fit(
 
 
 def _jittered(values: Values, run: int) -> Values:
-    """Return the parameters of a run. In all runs but the first, they differ slightly, to show the noise."""
+    """Return the parameters for a run: unchanged in run 0, otherwise changed slightly, to show the noise."""
     rng = random.Random(run)
     factors = {name: 1 + rng.choice((-_JITTER, _JITTER)) for name in values if not BY_NAME[name].whole}
     return {name: value * factors.get(name, 1.0) for name, value in values.items()} if run else values
@@ -244,7 +245,10 @@ def _without_host(refined: Refined, host_us: float) -> Refined:
 
 
 def _without_buffered_fills(target: Figures, capacity_bytes: int, buffer_bytes: float) -> Figures:
-    """Return the figures without those of short fills, whose data mostly end in the model's buffer."""
+    """Return the figures without those of short fills (sequential writes to an empty drive).
+
+    The data of short fills mostly end in the model's buffer.
+    """
     shares = {f"write-fill-{percent}/mb_per_s": percent / 100 for percent in loads.FILLS}
     least = _FILL_TO_BUFFER * buffer_bytes
     return {name: value for name, value in target.items() if shares.get(name, 1) * capacity_bytes >= least}
@@ -282,7 +286,10 @@ def _recount(
 
 
 def _other_counts(values: Values) -> list[Values]:
-    """Return variants of the parameters: one of channels, dies and planes doubled, another one halved."""
+    """Return variants of the parameters with other numbers of channels, dies and planes.
+
+    In each variant, one of these numbers is doubled and another one is halved.
+    """
     return [
         {**values, more: 2 * values[more], less: values[less] / 2}
         for more, less in permutations((name for name in values if BY_NAME[name].whole), 2)

@@ -1,4 +1,7 @@
-"""The time that the host adds to requests of a served device. It is measured on the device `instant`."""
+"""The time that the host adds to requests of a served device.
+
+This time is measured on the device `instant`, which completes requests immediately.
+"""
 
 from __future__ import annotations
 

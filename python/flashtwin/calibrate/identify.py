@@ -2,8 +2,9 @@
 
 - *Overhead*: bytes written to the flash per byte of the host in sequential passes, in which no page is moved.
 - *Reserve*: a closed form (docs/placement.md) converts the write amplification of uniform writes, without the
-  overhead, to the fraction of live pages. The used capacity divided by this fraction is the flash in use. A
-  rule is right if drives that are filled to different levels give the same amount of flash.
+  overhead, to the fraction of live pages. The used capacity divided by this fraction is the flash in use. The
+  form depends on the victim rule. A rule is right if measurements with different used capacities give the
+  same amount of flash.
 - *Free blocks*: only of drives that count free blocks. After sequential passes, the share of free blocks
   gives the amount of flash in another way. At the end of random writes, this share is the watermark.
 - *Victim rule*: skewed writes run on a model with the identified reserve, under each rule. Moved pages are
@@ -28,7 +29,8 @@ _UNIT_PAGES = 2048
 _LOW = 2
 #: Number of open and free units of this model. They are not part of the flash in use.
 _APART = 4
-#: A rule is named only if the disagreement of the fills under any other rule is larger by this factor.
+#: Measurements with different used capacities (fills) should give the same amount of flash. A victim rule is
+#: named only if under any other rule, the fills disagree more, by at least this factor.
 _CLEARLY = 2.0
 #: Names of the closed forms for uniform writes, by victim rule.
 RULES = {"greedy": "uniform_greedy", "fifo": "uniform_fifo"}
@@ -244,7 +246,10 @@ def _narrowest(intervals: Sequence[Interval]) -> Interval:
 
 
 def _best(disagreement: dict[str, float], notes: list[str]) -> str | None:
-    """Return the rule under which the fills clearly agree better than under others; None if there is none."""
+    """Return the victim rule with clearly the least disagreement between the fills; None if there is none.
+
+    Fills are measurements with different used capacities.
+    """
     if not disagreement:
         return None
     least, *others = sorted(disagreement, key=lambda rule: disagreement[rule])

@@ -45,7 +45,10 @@ class Load:
     latencies: bool = True
 
     def longer(self, times: int) -> Load:
-        """Return the load with `times` as many requests; unchanged if it fills a part of drive or buffer."""
+        """Return the load with `times` times as many requests.
+
+        A load that fills a part of the drive or of the buffer is returned unchanged.
+        """
         if self.state in _SHARES or self.requests < _REPEATED_MIN:
             return self
         return replace(self, requests=self.requests * times, warmup=self.warmup * times)

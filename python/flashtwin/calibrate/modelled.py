@@ -1,4 +1,4 @@
-"""Runs the loads of the experiments on a modelled device in virtual time, for their results."""
+"""Computes results of the experiments: runs their loads on a modelled device in virtual time."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ class Bench:
     def _made(self, state: str) -> _core.Device:
         device = _core.Device(self._spec)
         if state in (FILLED, REFILLED):
-            # The data are written by requests, so that they pass through the buffer and fill whole rows.
-            # Preconditioning does not do that.
+            # The data are written by requests, so that they pass through the buffer and fill whole rows
+            # (pages that a die programs at once). Preconditioning does not do that.
             fill = Load("", _FILL, _FILL_DEPTH, state, self._spec.exported_bytes >> 17)
             for _ in range(1 if state == FILLED else 2):
                 self._run(device, fill)

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from .._devices import Spec, Value, as_toml
 
-#: Values of parameters by name. If a parameter is missing, the device has no such part (as a buffer).
+#: Values of parameters by name. If a parameter is missing, the device lacks the part, such as a buffer.
 Values: TypeAlias = "dict[str, float]"
 
 _HERE = Path(__file__).parent
@@ -18,8 +18,8 @@ _HERE = Path(__file__).parent
 _PAGE_BYTES = 4 << 10
 _FLASH_PAGE_BYTES = 16 << 10
 BLOCK_BYTES = 256 * _PAGE_BYTES
-#: Number of rows per die that may be written back at the same time: one is programmed while the next is
-#: filled.
+#: Number of rows (pages that a die programs at once) per die that may be written back at the same time: one
+#: is programmed while the next is filled.
 _ROWS_IN_FLIGHT = 2
 #: Number of free blocks at which a die collects, chosen so that even small dies have some.
 _LOW_BLOCKS = 2
@@ -120,7 +120,11 @@ class Profile:
         return max(1, math.floor(sum(self._blocks_of_die()) * self.values["slc"] / 100 + _ROUNDING))
 
     def least_steps(self) -> Values:
-        """Return the smallest effective changes of logarithms: one block per die, or one buffer row."""
+        """Return, by parameter, the smallest change of its logarithm that affects the device.
+
+        The change corresponds to one block per die or, for the size of the buffer, to one row (the pages that
+        a die programs at once).
+        """
         exported, spare = self._blocks_of_die()
         steps = {"reserve": math.log((spare + 1) / (exported + spare + 1) * (exported + spare) / spare)}
         if "buffer" in self.values:
@@ -165,8 +169,8 @@ class Profile:
         if "buffer" in values:
             row_bytes = self._row_bytes()
             row_pages = row_bytes // _PAGE_BYTES
-            # The buffer consists of whole rows, as in drives. Otherwise, writes of several pages would wait
-            # for buffer slots in another way.
+            # The buffer consists of whole rows (pages that a die programs at once), as in drives. Otherwise,
+            # writes of several pages would wait for buffer slots in another way.
             keys["buffer.capacity"] = max(1, round(values["buffer"] / row_bytes)) * row_bytes
             keys["buffer.background_depth"] = min(65535, _ROWS_IN_FLIGHT * row_pages * chips)
             keys[PROTECTION] = self.protected

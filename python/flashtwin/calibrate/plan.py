@@ -32,8 +32,8 @@ _SCRIPT_TEXT = Path(__file__).with_name("run.sh")
 #: Rates that the estimate of the duration assumes, in bytes per second and in requests per second.
 _SEQUENTIAL_BYTES_PER_S = 400e6
 _RANDOM_PER_S = 10_000
-#: Jobs that bring a drive into the states, and the amount that each writes or trims, as a multiple of the
-#: capacity.
+#: For each state in which an experiment may start: fio's options of the job that brings the drive into this
+#: state, and the amount that the job writes or trims, as a multiple of the capacity.
 _PREPARE = {
     EMPTY: ("rw=trim\nbs=1m", 1.0),
     FILLED: ("rw=write\nbs=128k\niodepth=32", 1.0),
@@ -41,7 +41,8 @@ _PREPARE = {
     STEADY: ("rw=randwrite\nbs=4k\niodepth=32\nnorandommap=1", 2.0),
     TRIMMED: ("rw=trim\nbs=1m", 0.5),
 }
-#: Order of the states. In this order, no experiment destroys data that a later state needs.
+#: Order in which experiments run, by the state in which they start. In this order, no experiment destroys
+#: data that a later state needs.
 _ORDER = (EMPTY, FILLED, REFILLED, STEADY, TRIMMED)
 
 
@@ -135,7 +136,8 @@ def experiments(where: Target, *, read_only: bool = False, full: bool = False) -
     Args:
         where: the target.
         read_only: whether to return only experiments that do not change data.
-        full: whether experiments have `TIMES` as many requests, except those that fill a part of the drive.
+        full: whether experiments have `TIMES` times as many requests. Experiments that fill a part of the
+            drive are not changed.
     """
     found = loads.reads() if read_only else loads.every(where.capacity_bytes)
     if not where.can_trim:

@@ -47,7 +47,8 @@ _TRIED = {
     "slc": _FACTORS,
 }
 _ROUNDS = len(_FACTORS)
-#: No alternatives are tried if the cost is below this, an error of about a sixth of the tolerance per figure.
+#: No alternatives are tried if the cost is below this value. It corresponds to an error of about a sixth of
+#: the tolerance in each figure.
 _ENOUGH = 0.03
 #: Number of runs from which the noise of figures and parameters is computed.
 _RUNS = 4
@@ -230,7 +231,10 @@ class Refinement:
         return list(self._pool.map(self._at, points))
 
     def _take(self, points: Sequence[Array], found: Sequence[Figures], phase: str) -> list[float]:
-        """Make the best of the given points the current one if its cost is lower. Return all costs."""
+        """Return the cost of each point, computed from its errors in `found`.
+
+        If the best of them has a lower cost than the current point, it becomes the current point.
+        """
         costs = [cost(each) for each in found]
         best = min(range(len(costs)), key=costs.__getitem__)
         if costs[best] < self._cost:
@@ -412,7 +416,7 @@ class Refinement:
     def _updated(self, jacobian: Array, step: Array, before: Figures) -> Array:
         """Return the sensitivities, updated by Broyden's method.
 
-        According to the updated sensitivities, the step changes the errors exactly as it really did.
+        The updated sensitivities predict exactly the change of the errors that was observed for the step.
         """
         numpy = self._numpy
         change = [self._errors.get(figure, 0.0) - before.get(figure, 0.0) for figure in self._figures]
@@ -420,7 +424,7 @@ class Refinement:
         return jacobian + numpy.outer(surprise, step) / (step @ step)
 
     def _search(self, whitening: Array, generations: int, seed: int) -> None:
-        """Search around the current point with CMA-ES. A unit of its coordinates is one standard error."""
+        """Search around the current point with CMA-ES, in multiples of the parameters' standard errors."""
         origin = self._x.copy()
         options = {"seed": seed, "verbose": -9, "maxiter": generations, "verb_log": 0}
         strategy = needed("cma").CMAEvolutionStrategy([0.0] * len(self.names), 1.0, options)

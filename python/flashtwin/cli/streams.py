@@ -1,4 +1,4 @@
-"""Standard streams of a command. They are always open, name themselves in errors, and escape controls.
+"""Standard streams of a command: always open, named in error messages, with escaped control characters.
 
 Names of files and policies may contain characters that control a terminal. Such characters are written as
 escapes. Only the package rich writes to `unescaped` streams, because it writes control sequences. Texts that

@@ -45,7 +45,11 @@ def bins_of(histogram: Histogram) -> dict[int, int]:
 
 
 def percentiles_of(bins: dict[int, int]) -> list[tuple[float, int]]:
-    """Return percentiles as fio does: the first bin up to whose end that percentage of latencies lies."""
+    """Return percentages, each with the latency that fio would give as this percentile.
+
+    The latency is the middle of a bin: the first one such that this bin and all lower ones together have at
+    least the percentage of the latencies.
+    """
     total = sum(bins.values())
     wanted = iter(PERCENTILES)
     found: list[tuple[float, int]] = []

@@ -63,7 +63,10 @@ def set_map(draft: Draft, ssd: Fields, geometry: Geometry) -> bool:
 
 
 def set_buffer(draft: Draft, ssd: Fields, geometry: Geometry) -> None:
-    """Set the buffer from the data cache. In MQSim, it writes cold pages back at once; reads bypass it."""
+    """Set the buffer from MQSim's data cache.
+
+    The cache writes cold pages back at once, and reads bypass it.
+    """
     capacity = ssd.count("Data_Cache_Capacity", "0", least=0, most=1 << 52)
     mechanism = ssd.text("Caching_Mechanism", "ADVANCED")
     ssd.count("Data_Cache_DRAM_Row_Size", "8192")

@@ -56,7 +56,7 @@ class _Context:
 def commands(root: Node, origin: str, initial: Initial | None = None) -> Imported:
     """Return the commands that run the scenarios of a file.
 
-    They bring the device into the state `initial`, if it is given.
+    If `initial` is given, the commands first bring the device into this state.
     """
     left_out: list[LeftOut] = []
     text = comments(

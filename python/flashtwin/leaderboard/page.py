@@ -43,7 +43,10 @@ def markdown(outcome: dict[str, Any]) -> str:
 
 
 def ranks(outcome: dict[str, Any]) -> list[tuple[str, list[str], list[list[str]]]]:
-    """Return title, heads and rows of each case's table, the lowest mean response time first."""
+    """Return title, heads and rows of the table of each case (device, state and situation).
+
+    Rows are in ascending order of the mean response time.
+    """
     return [
         (
             _title(case),
@@ -111,7 +114,10 @@ def _win_heads() -> list[str]:
 
 
 def _which(outcome: dict[str, Any]) -> list[list[str]]:
-    """Return for each case, by figure, the policies that are significantly better than the baseline."""
+    """Return a row per case (device, state and situation) with the policies that beat the baseline.
+
+    For each figure, the row names the best of the policies that are significantly better.
+    """
     rows = []
     for case in _cases(outcome):
         row: list[str] = list(case)
@@ -129,7 +135,10 @@ def _which(outcome: dict[str, Any]) -> list[list[str]]:
 
 
 def _ranks(outcome: dict[str, Any], case: _Case) -> list[dict[str, Any]]:
-    """Return the rows of a case, one per policy, the lowest mean response time first."""
+    """Return the rows of a case (device, state and situation), one per policy.
+
+    Rows are in ascending order of the mean response time.
+    """
 
     def mean(rank: dict[str, Any]) -> float:
         value = rank["all_mean_us"][0]

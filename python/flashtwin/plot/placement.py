@@ -21,10 +21,11 @@ _LINES = {
 
 @styled
 def placements(rows: Sequence[Waf], *, columns: int = 2) -> Figure:
-    """Draw write amplification, one bar per row: pages of the host, and pages moved by owner and cause.
+    """Draw write amplification, one bar per row: pages of the host, and moved pages by owner and cause.
 
-    Both `h0, own` and `h0, others` are pages moved from units of owner h0 (host pages of class 0). The former
-    were moved when class 0 needed room, the latter when another class needed it. Lines are closed forms.
+    An owner is a group of pages that fills units of its own. Both `h0, own` and `h0, others` are pages moved
+    from units of owner h0 (host pages of class 0). The former were moved when class 0 needed room, the latter
+    when another class needed it. Lines are closed forms.
     """
     figure = new(columns, 2.6 if columns == 2 else 4.2)
     axes = figure.subplots()
@@ -50,7 +51,7 @@ def placements(rows: Sequence[Waf], *, columns: int = 2) -> Figure:
 
 
 def _moves(row: Waf) -> dict[str, float]:
-    """Return the number of moved pages per page that the host wrote, by owner and cause."""
+    """Return the moved pages per page that the host wrote, by owner of the units and cause of the move."""
     owners = [owner["name"] for owner in row.by_owner()]
     host = sum(owner["host_pages"] for owner in row.by_owner())
     found: dict[str, float] = {}

@@ -112,12 +112,12 @@ _SAID = {
 
 
 def said(column: str) -> str:
-    """Return the text that labels an axis with values of a column."""
+    """Return the label for an axis of a figure that shows the values of a column of the results."""
     return _SAID.get(column, column.replace("_", " "))
 
 
 def title_of(axis: str) -> str:
-    """Return the text that labels an axis along an axis of the sweep, such as a parameter."""
+    """Return the label for an axis of a figure that shows the values of a parameter of the sweep."""
     return axis.removeprefix("set_").removeprefix("run_").replace("_", " ")
 
 

@@ -1,4 +1,4 @@
-"""Checks, before anything runs, that the selections of a study exist in its matrices."""
+"""Checks, before anything runs, that the cells which a study's measures select exist in its matrices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The figure of a study. A row is a claim or situation: mark of the paper's value, measured interval."""
+"""The figure of a study. Each row shows a claim or a situation of users.
+
+A row has a mark at the measured value, with its interval, and a mark at the paper's value if there is one.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ _NAME_WIDTH: Final = 46
 class Mark(NamedTuple):
     """A row of the figure, in percent.
 
-    `printed` is None for the situation of a user, because the paper does not have it.
+    `printed` is None if the paper has no number for the row, as for most situations of users.
     """
 
     name: str

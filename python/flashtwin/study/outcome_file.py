@@ -94,8 +94,9 @@ class Load(TypedDict):
 class Steady(TypedDict):
     """Runs whose warm-up ends by a criterion.
 
-    `runs` is the number of these runs, and `met` the number of those that were steady when their measurement
-    began. `least` and `most` are the numbers of requests in the shortest and in the longest warm-up.
+    `runs` is the number of runs with such a warm-up, and `met` the number of those that were steady when
+    their measurement began. `least` and `most` are the numbers of requests in the shortest and in the longest
+    warm-up.
     """
 
     met: int

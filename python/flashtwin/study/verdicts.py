@@ -26,8 +26,8 @@ VERDICTS: Final = (REPRODUCED, CONDITIONAL, NOT_REPRODUCED, OPEN, CONTRADICTORY,
 #: Verdicts on a pin and on a check.
 MET, MISSED, EXCLUDED = "met", "missed", "excluded by the paper"
 
-#: Footings that follow from the results of a claim's readings. All other footings are given in the study's
-#: file.
+#: Footings (bases of a verdict) that follow from the results of a claim's readings (interpretations of the
+#: paper). All other footings are given in the study's file.
 ROBUST, DEPENDS = "robust", "depends on"
 
 #: A change counts as no effect if it differs from "no change" by at most this amount, by unit.
@@ -44,7 +44,10 @@ class Reading:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Verdict on a claim, its footing, and the condition under which the claim is reproduced (or None)."""
+    """Verdict on a claim, its footing (basis), and the condition under which the claim is reproduced.
+
+    The condition is None if there is none.
+    """
 
     verdict: str
     footing: str
@@ -84,7 +87,8 @@ def _without_sign(measure: Measure, low: float, high: float, inside: bool) -> st
 def _ends(measure: Measure, estimate: Estimate) -> tuple[float, float]:
     """Return the ends of the interval of an estimate.
 
-    An estimate from a single seed has no interval. If a sign is to be shown, the ends are then infinite.
+    An estimate from a single seed has no interval. If the measure has a sign (`below` or `above`), the ends
+    are then infinite, so that the sign is undecided. Otherwise, both ends are the estimated value.
     """
     assert estimate.value is not None
     if estimate.low is not None and estimate.high is not None:
@@ -101,7 +105,10 @@ def _is_small(measure: Measure, low: float, high: float) -> bool:
 
 
 def pin_of(measure: Measure, estimate: Estimate, contradicts: str | None) -> str:
-    """Judge a pin. It is met if the estimate is within the tolerance of the pin."""
+    """Judge a pin (a figure of the baseline that the paper prints or implies).
+
+    A pin is met if the estimate is within its tolerance.
+    """
     if estimate.value is None:
         return UNMEASURED
     assert measure.holds is not None

@@ -30,7 +30,7 @@ def measured(measure: dict[str, Any]) -> str:
 
 
 def cases(outcome: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Return heads and rows of the table of cases. Columns without values are omitted."""
+    """Return heads and rows of the table of cases (situations of users). Empty columns are omitted."""
     measures = [case["measure"] for case in outcome["cases"]]
     columns = {
         "your case": [measure["name"] for measure in measures],

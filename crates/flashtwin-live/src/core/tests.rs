@@ -43,7 +43,7 @@ fn random_call(rng: &mut Rng, exported_bytes: u64) -> Call {
     }
 }
 
-/// Every call is returned once, by the first poll that is not before its completion.
+/// Every call is returned exactly once, by the first poll at or after its completion.
 #[test]
 fn calls_complete_once_and_never_early() {
     for seed in flashtwin::seeds(6) {

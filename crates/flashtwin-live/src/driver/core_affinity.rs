@@ -19,7 +19,8 @@ pub(super) struct CoreAffinity {
 }
 
 thread_local! {
-    /// One more than the number of moves that this thread has followed; 0 before the thread's first call.
+    /// One more than the number of moves (changes of all serving threads to the other core) that this thread has made;
+    /// 0 before the thread's first call.
     static FOLLOWED: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -111,8 +112,8 @@ mod tests {
             let first = scope.spawn(|| {
                 let before = arrive();
                 affinity.move_on();
-                // From here on, this thread acts as one that has not moved yet. It reports contention of a core that
-                // the other threads have already left, so no further move results.
+                // The value 1 makes this thread behave like one that has not moved yet. It then reports contention of
+                // the core that the other threads have already left, and this must not cause another move.
                 FOLLOWED.set(1);
                 affinity.move_on();
                 (before, arrive())

@@ -15,8 +15,8 @@ pub(super) const LATENCY_FILE: &str = "/dev/cpu_dma_latency";
 const NO_HALT: i32 = 0;
 /// Value that means no limit to the kernel.
 const ANY: i32 = 2_000_000_000;
-/// Time in ns without a call after which cores may halt again. It is checked once per such time, so cores may stay
-/// awake for up to twice as long.
+/// Time in ns without a call after which cores may halt again. It is also the interval between two checks, so cores may
+/// stay awake for up to twice this time.
 pub(super) const HOLD_NS: u64 = 100_000_000;
 
 /// A limit on the wake-up latency of cores. It is held while calls arrive.

@@ -8,7 +8,7 @@ use super::*;
 /// threads may need.
 pub(super) const SPIN_NS_MAX: u64 = 60_000;
 const SPIN_NS_MIN: u64 = 2_000;
-/// Period in ns in which the pacer runs a device that works while no caller waits for it.
+/// Shortest interval, in ns, at which the pacer runs the device while no caller relies on the pacer.
 const IDLE_NS: u64 = 1_000_000;
 
 impl Shared {

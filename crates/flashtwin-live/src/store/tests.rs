@@ -26,8 +26,8 @@ impl Drop for Place {
     }
 }
 
-/// Compares a store with a vector under random writes and zeros. The listed stretches must cover the whole store, and
-/// holes must read as zeros.
+/// Compares a store with a vector under random writes and zeros. The listed stretches (written and unwritten extents)
+/// must cover the whole store, and holes must read as zeros.
 fn behaves(store: &Store, model: &mut [u8], seed: u64) {
     let mut rng = Rng::new(seed);
     for _ in 0..400 {

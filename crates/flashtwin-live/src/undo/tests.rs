@@ -8,7 +8,7 @@ const PAGES: u64 = 6;
 const PAGE: u64 = 1024;
 
 /// The reference. Contents of a page are represented by a number. For each page: the contents in the store, the safe
-/// contents, and the contents that running programs write.
+/// contents, and the contents that page programs in progress write.
 #[derive(Default)]
 struct Reference {
     of: BTreeMap<u64, (u8, u8, VecDeque<u8>)>,
@@ -107,8 +107,8 @@ fn a_power_loss_keeps_flushed_writes() {
                     undo.flush_ended(number, bytes);
                     for page in (0..PAGES).filter(|page| of.is_none_or(|of| of == *page)) {
                         let safe = &mut safe[page as usize];
-                        // A safe value never decreases: a later flush may have completed first and made a newer value
-                        // safe.
+                        // The safe value must not decrease: a flush that was requested later may have completed first
+                        // and made a newer value safe.
                         *safe = held[page as usize].max(*safe);
                     }
                 }

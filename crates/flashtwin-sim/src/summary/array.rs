@@ -15,7 +15,7 @@ pub struct ArraySummary {
     pub level: &'static str,
     /// The coordinator of the members' collections.
     pub coordination: &'static str,
-    /// Pages that the front end read from the array.
+    /// Pages that the front end (host link, processor and buffer) read from the array.
     pub data_pages_read: u64,
     /// Pages written to members as data.
     pub data_pages_written: u64,
@@ -39,9 +39,9 @@ pub struct ArraySummary {
     pub member_pages_read: u64,
     /// All pages written to members.
     pub member_pages_written: u64,
-    /// Pages read from members per page that the front end read.
+    /// Pages read from members per page that the front end of the array (host link, processor and buffer) read.
     pub read_amplification: f64,
-    /// Pages written to members per page that the front end wrote.
+    /// Pages written to members per page that the front end of the array (host link, processor and buffer) wrote.
     pub write_amplification: f64,
     /// Valid pages that were moved out of segments so that the segments could be trimmed.
     pub pages_moved: u64,
@@ -50,7 +50,8 @@ pub struct ArraySummary {
     /// Write amplification of the volume: pages written by the host plus pages moved, divided by pages written by the
     /// host.
     pub volume_write_amplification: f64,
-    /// Pages programmed on the flash of all members, per page that the front end wrote.
+    /// Pages programmed on the flash of all members, per page that the front end of the array (host link, processor and
+    /// buffer) wrote.
     pub total_write_amplification: Option<f64>,
     /// Page stripes that one request wrote completely, so that no page was read to compute the parity.
     pub stripes_written_whole: u64,
@@ -110,9 +111,9 @@ pub struct PhaseSummary {
     pub requests_failed: u64,
     /// Pages that were missing and were computed from the other pages of their stripe.
     pub pages_recovered: u64,
-    /// Pages read from members per page that the front end read.
+    /// Pages read from members per page that the front end of the array (host link, processor and buffer) read.
     pub read_amplification: f64,
-    /// Pages written to members per page that the front end wrote.
+    /// Pages written to members per page that the front end of the array (host link, processor and buffer) wrote.
     pub write_amplification: f64,
 }
 

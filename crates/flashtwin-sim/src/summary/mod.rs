@@ -115,7 +115,7 @@ pub struct Summary {
     pub flash: FlashSummary,
     /// Contents of the drive's health logs.
     pub health: Health,
-    /// Placement summary; `None` if the device does not write by units.
+    /// Placement summary; `None` if the device does not write by units (blocks that are erased together).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub placement: Option<PlacementSummary>,
     /// Counters of the array; `None` for a single SSD.
@@ -276,7 +276,8 @@ pub struct BufferReport {
     pub evicted_dirty_in_gc_pages: u64,
     /// Evictions to make room for an access.
     pub evictions: u64,
-    /// Number of list entries that the policies, implemented as published, would inspect to find the victims.
+    /// Number of list entries that would be inspected to find the victims, if the policies were implemented as
+    /// published.
     pub entries_inspected: u64,
     /// Number of evictions by the number of pages written back: 1, 2, 3 to 4, 5 to 8, 9 to 16, 17 to 32, 33 to 64, or
     /// more.
@@ -372,7 +373,7 @@ pub struct SeriesPoint {
     pub hit_ratio: Option<f64>,
     /// Sum of the times that requests waited for garbage collection, as a fraction of the sum of the response times.
     pub gc_wait_share: Option<f64>,
-    /// Rows rebuilt at the end of the interval, as a fraction of the rows to rebuild, over all members being rebuilt.
-    /// `None` if no member is being rebuilt.
+    /// Rows (stripes) rebuilt at the end of the interval, as a fraction of the rows to rebuild, over all members being
+    /// rebuilt. `None` if no member is being rebuilt.
     pub rebuilt_share: Option<f64>,
 }

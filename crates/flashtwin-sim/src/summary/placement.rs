@@ -8,7 +8,8 @@ use serde_json::Value;
 use super::numbers::{bytes, digits, grouped};
 use crate::placement_log::placement_logs;
 
-/// Data placement on a device that writes by units: the rules, and their effects over the measured time.
+/// Data placement on a device that writes by units (blocks that are erased together): the rules, and their effects over
+/// the measured time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PlacementSummary {
     /// The placement scheme.
@@ -29,8 +30,8 @@ pub struct PlacementSummary {
     /// pages of class 0, if these are kept apart from moved pages of other classes. `s` owns the units shared by moved
     /// pages of several classes.
     pub owners: Vec<OwnerSummary>,
-    /// Number of pages moved for each pair of a class and an owner: while a page of the class waited for room, units of
-    /// the owner were collected. Pairs without moved pages are omitted.
+    /// For each pair of a class and an owner: the number of pages that GC moved out of units of the owner while a page
+    /// of the class waited for room. Pairs without moved pages are omitted.
     pub caused: Vec<Caused>,
     /// Pages whose placement id names a group that was full, so that they were written to another group.
     pub redirected_pages: u64,

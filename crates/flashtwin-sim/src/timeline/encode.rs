@@ -183,7 +183,7 @@ fn numbered(all: &Slices) -> (Names, Names) {
     (names, keys)
 }
 
-/// Arrows between slices, by number: those that begin and those that end at one slice.
+/// Numbers of the arrows that begin at a slice, and of those that end at it.
 #[derive(Clone, Default)]
 struct Flows {
     begin: Vec<u64>,

@@ -172,8 +172,8 @@ fn a_window_shows_less_than_the_whole_and_one_after_the_end_nothing() {
     };
     let whole = slices(window(0, 1_000_000_000));
     let halves = [window(0, 24_000), window(24_000, 1_000_000_000)].map(slices);
-    // A slice is recorded only in the half in which its operation begins. Chips log the beginning of a collection in
-    // advance. Therefore up to two slices of each of the four chips may be missing in both halves.
+    // A slice is recorded only in the half in which its operation begins. Chips log the beginning of a collection
+    // before it begins. Therefore up to two slices of each of the four chips may be missing in both halves.
     let both = halves[0] + halves[1];
     assert!(both <= whole && whole <= both + 8, "{halves:?} of {whole}");
     assert!(halves.iter().all(|&half| half > whole / 10));

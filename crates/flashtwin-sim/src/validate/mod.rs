@@ -111,7 +111,7 @@ pub fn validate_dir(
     Ok(reports)
 }
 
-/// Returns the files of each case by its name. Ignores files that belong to no case.
+/// Returns the files of each case, by the name of the case. Ignores files that belong to no case.
 fn find_cases(path: &Path) -> Result<BTreeMap<String, CaseFiles>, SimError> {
     let cannot_read = |e| SimError::io(path, "read this directory", e);
     let mut cases: BTreeMap<String, CaseFiles> = BTreeMap::new();

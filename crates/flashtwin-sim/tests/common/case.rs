@@ -16,7 +16,7 @@ pub enum Fill {
     Empty,
     /// Each page was written once, in ascending order.
     Sequential,
-    /// The steady state that long random writing reaches. The number is the seed.
+    /// The steady state, as after long random writing. The number is the seed of the random generator.
     Steady(u64),
 }
 
@@ -41,7 +41,7 @@ const SMALL: [(&str, &str); 8] = [
 /// events.
 const STEPS_MAX: u32 = 1_000_000;
 
-/// The specification of a device that can be run.
+/// Specification of the device under test: an SSD or an array.
 pub enum Described {
     /// One SSD.
     Ssd(Box<DeviceSpec>),
@@ -50,7 +50,7 @@ pub enum Described {
 }
 
 impl Described {
-    /// Returns the small device, or a small array, with the given changes. If keys are wrong, returns these keys.
+    /// Returns the small device, or a small array, with the given changes. The error lists the keys that are wrong.
     pub fn read(changes: &[(&str, &str)]) -> Result<Described, Vec<String>> {
         let wrong = |e: flashtwin::spec::SpecError| {
             assert!(!e.to_string().is_empty());

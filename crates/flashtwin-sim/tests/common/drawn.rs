@@ -51,8 +51,8 @@ const POLICIES: [&str; 28] = [
     "sieve",
 ];
 
-/// Keys that random devices do not choose, because the keys were added later than [`POLICIES`]. `LATER_WORD` is a key
-/// with a value that was added later.
+/// Keys that random devices never change, because they were added later than the list [`POLICIES`]. `LATER_WORD` is a
+/// key with one of its values; random devices never choose this value, for the same reason.
 const LATER_KEYS: [&str; 2] = ["buffer.pause_us", "buffer.pause_every_us"];
 const LATER_WORD: (&str, &str) = ("ftl.separation", "policy");
 
@@ -239,8 +239,8 @@ pub fn draw_device(rng: &mut Rng, mapping: &str) -> DeviceSpec {
             .expect("a string takes all");
         }
         if !msr && !copy_back && placement == "dynamic" && one_in(rng, 2) {
-            // Superblocks cannot be combined with some other settings. The condition above and the second replacement
-            // avoid most of the invalid combinations.
+            // Superblocks need dynamic placement, and cannot be combined with the `msr` back end, with copy-back, or
+            // with summary pages, which the second replacement removes.
             toml = toml.replace("[gc]", "[gc]\ngranularity = \"superblock\"");
             toml = toml.replace("summary_page = true", "summary_page = false");
         }

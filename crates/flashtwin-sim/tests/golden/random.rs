@@ -159,8 +159,8 @@ fn run<S: Drivable>(
 const OF_SSD: [Event<flashtwin::Flash>; 4] = [
     |ssd, rng, sum| {
         if one_in(rng, 2) {
-            // Three steps may be too few to drain the device after the power loss, so only a copy of the device takes
-            // them.
+            // After only three steps, the flash may not be idle yet. The device must not be used after such a power
+            // loss, so it is tried on a copy of the device.
             sum.show(&ssd.clone().cut_power(3));
         }
         sum.show(&ssd.cut_power(STEPS_MAX));
@@ -181,8 +181,8 @@ const OF_SSD: [Event<flashtwin::Flash>; 4] = [
 
 const OF_ARRAY: [Event<flashtwin::Raid>; 7] = [
     |array, rng, sum| {
-        // Most of these numbers are no member of the array, so members fail seldom. After a loss of data, most of the
-        // array's work would end.
+        // Few of these 40 numbers are numbers of members, so that members fail seldom. Otherwise, data would often be
+        // lost, which ends most of the array's work.
         let member = rng.below(40) as usize;
         sum.show(&array.fail_member(member).map_err(|e| e.to_string()));
     },

@@ -1,4 +1,4 @@
-//! A load with many requests in flight on every policy, FTL, victim rule, wear levelling, profile and array. The
+//! A load with many requests in flight, run with every policy, FTL, victim rule, wear levelling, profile and array. The
 //! checksums cover the summary and every completion.
 
 use super::{hold, Checksum};
@@ -210,8 +210,8 @@ fn profiles() {
         ("gc.low_percent", "5"),
         ("gc.idle_percent", "none"),
     ];
-    // FAST and FASTER have rules of their own for collection. Without a given size, their log is a share of the chip,
-    // so that it shrinks with the chip.
+    // FAST and FASTER have rules of their own for collection, so no watermarks are set. The sizes of their logs are
+    // removed from the profile: the default size is a share of the chip and therefore suits the small chip.
     let fewer_blocks_and_logs = [
         ("geometry.blocks_per_plane", "96"),
         ("geometry.reserve_percent", "20"),

@@ -101,7 +101,7 @@ fn translation_layers() {
                 let parameters = setup.parameters();
                 let parameter = &parameters[rng.below(parameters.len() as u64) as usize];
                 let value = pick(&mut rng, &["1", "2", "3", "6", "true", "none"]);
-                // If the new value conflicts with other parameters, the setup before the change is restored.
+                // If the new value conflicts with other parameters, the previous setup is restored.
                 let before = setup.clone();
                 let wrong = setup
                     .set_all(&[(parameter.key, value)])

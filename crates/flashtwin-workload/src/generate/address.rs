@@ -19,16 +19,17 @@ use crate::error::{ErrorKind, WorkloadError};
 pub enum Address {
     /// Every place is equally likely.
     Uniform {
-        /// Whether every place is chosen once per pass over the range, in a new random order for each pass. All
-        /// requests must then have the same size.
+        /// Whether every place (possible start address) is chosen once per pass over the range, in a new random order
+        /// for each pass. All requests must then have the same size.
         #[serde(default, skip_serializing_if = "is_false")]
         permute: bool,
         /// Consecutive parts of the range. For each part: its percentage of the accesses and its percentage of the
-        /// range. Places within a part are equally likely. If the list is empty, the whole range is one part.
+        /// range. Places (possible start addresses) within a part are equally likely. If the list is empty, the whole
+        /// range is one part.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         zoned: Vec<(f64, f64)>,
     },
-    /// Places are normally distributed; values outside the range are drawn again.
+    /// Places (possible start addresses) are normally distributed; values outside the range are drawn again.
     Normal {
         /// Standard deviation, bytes.
         sigma: u64,
@@ -36,19 +37,21 @@ pub enum Address {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mean: Option<u64>,
     },
-    /// Zipf distribution: the place of rank k is chosen with a frequency proportional to 1 / k^theta.
+    /// Zipf distribution: the place (possible start address) of rank k is chosen with a frequency proportional to
+    /// 1/k^theta.
     Zipf {
         /// Skew, from 0 (uniform) to 10.
         theta: f64,
-        /// Whether the ranks are spread over the range in random order. If false, rank 1 is the first place, rank 2 the
-        /// second, and so on.
+        /// Whether the ranks are assigned to places in random order. If false, rank 1 is the first place of the range,
+        /// rank 2 the second, and so on.
         #[serde(default = "yes")]
         scramble: bool,
-        /// Number of consecutive ranks that stay adjacent places when the ranks are spread.
+        /// Number of consecutive ranks that have adjacent places. If it is above 1, groups of this size are put in
+        /// random order, not single ranks.
         #[serde(default = "one", skip_serializing_if = "is_one")]
         cluster: u64,
-        /// Whether to draw as fio does. fio approximates the distribution of ranks, and hashes ranks to places, so that
-        /// several ranks may share a place.
+        /// Whether to draw as fio does. fio approximates the distribution of ranks, and hashes ranks to places (start
+        /// addresses), so that several ranks may share a place.
         #[serde(default, skip_serializing_if = "is_false")]
         fio: bool,
     },
@@ -63,8 +66,8 @@ pub enum Address {
     /// start.
     Sequential {},
     /// The LRU stack model. A *unit* is a place with a fixed size. A request accesses either a new unit or a unit that
-    /// was used before. In the second case, a *distance* is drawn, which selects the unit: the number of other units
-    /// used since its last use. Reads and writes have separate units.
+    /// was used before. In the second case, a *distance* is drawn: the number of other units used since the last use of
+    /// the unit to access. Reads and writes have separate units.
     Stack {
         /// Weights: first the weight of a new place, then those of the distances 0, 1, 2 to 3, 4 to 7, and so on.
         distances: Vec<f64>,
@@ -102,7 +105,7 @@ fn is_one(cluster: &u64) -> bool {
 }
 
 impl Address {
-    /// The pattern in which every place is equally likely.
+    /// The pattern in which every place (possible start address) is equally likely.
     pub(crate) const UNIFORM: Address = Address::Uniform {
         permute: false,
         zoned: Vec::new(),
@@ -113,7 +116,8 @@ fn wrong<T>(text: String) -> Result<T, WorkloadError> {
     Err(WorkloadError::new(ErrorKind::Option, text))
 }
 
-/// A pattern prepared for drawing from a range of `units` places, which are `alignment` bytes apart.
+/// A pattern prepared for drawing. The range has `space.units()` places (possible start addresses), which are
+/// `alignment` bytes apart.
 pub(crate) enum Sampler {
     Uniform,
     Permuted {
@@ -258,7 +262,8 @@ impl Sampler {
             }
             Sampler::Zipf { zipf, groups } => {
                 let rank = zipf.draw(rng);
-                // The last group may extend beyond the range. For a place beyond it, `fits` causes another draw.
+                // The last group may extend beyond the range. A place beyond the range is rejected by `fits`, and then
+                // drawn again.
                 let place = match groups {
                     None => rank,
                     Some((order, 1)) => order.at(rank),
@@ -299,8 +304,8 @@ impl Sampler {
     }
 }
 
-/// Creates the sampler for `permute`. It has as many places as fit into the range. They are adjacent, and each is as
-/// long as a request.
+/// Creates the sampler for `permute`. It has as many places (start addresses) as requests fit side by side into the
+/// range.
 fn permuted(space: Space, size: &Size, seed: u64) -> Result<Sampler, WorkloadError> {
     let Size::Constant { bytes } = *size else {
         return wrong(

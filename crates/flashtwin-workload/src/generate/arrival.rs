@@ -38,7 +38,7 @@ pub enum Arrival {
         /// Fraction of the time that is within bursts, above 0 and at most 1.
         duty: f64,
     },
-    /// Poisson arrivals whose rate changes in steps. The first step follows the last one.
+    /// Poisson arrivals at a rate that changes in steps. After the last step, the first step follows again.
     Schedule {
         /// For each step: its rate in requests per second (0 for a silence) and its length in seconds.
         steps: Vec<(f64, f64)>,

@@ -13,7 +13,7 @@ use super::space::Space;
 use crate::error::WorkloadError;
 
 impl Generator {
-    /// Adds `count` requests, none of which depends on the previous one.
+    /// Appends `count` requests to `out`. The load must be one in which no request depends on the previous one.
     pub(super) fn draw_columns(
         &mut self,
         count: u64,
@@ -62,7 +62,8 @@ impl Generator {
         Ok(())
     }
 
-    /// Sets the places of the requests. Returns false if a request does not fit into the range.
+    /// Sets the places (sizes and start addresses) of the requests. Returns false if a request does not fit into the
+    /// range.
     fn draw_places(&mut self, requests: &mut [Request]) -> bool {
         let mut rng = self.rng_place.clone();
         let (space, sampler) = (self.space, &mut self.sampler);

@@ -12,7 +12,8 @@ use crate::Workload;
 
 /// Number of requests returned at a time.
 pub(super) const BATCH: u64 = 512;
-/// Number of consecutive draws that do not fit into the range after which the spec is rejected as impossible.
+/// Largest number of consecutive draws that do not fit into the range. After that many, the spec is rejected as
+/// impossible.
 pub(super) const REDRAWS_MAX: u32 = 100_000;
 
 /// Random streams, one for each property of requests.
@@ -217,7 +218,7 @@ impl Generator {
         WorkloadError::new(ErrorKind::TooLarge, text)
     }
 
-    /// Splits a request into pieces. All pieces are on that member of a striped array on which the first piece is.
+    /// Splits a request into pieces that are all on the same member of a striped array: the member of the first piece.
     fn pin(&self, request: &Request, out: &mut Vec<Request>) {
         let (piece, stripe) = (self.spec.alignment, self.spec.stripe);
         let rows = (self.space.bytes / stripe).max(1);
@@ -231,8 +232,8 @@ impl Generator {
         }
     }
 
-    /// Adds the start of the range to the addresses of requests, which count from 0 before, and gives writes their
-    /// placement id.
+    /// Completes requests: adds the start of the range to their addresses, which were drawn relative to it, and gives
+    /// writes their placement id.
     fn place(&self, requests: &mut [Request]) {
         if self.space.first == 0 && self.placement == PlacementId::NONE {
             return;

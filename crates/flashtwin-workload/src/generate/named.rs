@@ -197,8 +197,8 @@ fn three_shares(text: &str) -> Result<[f64; 3], WorkloadError> {
     }
 }
 
-/// From the logs of CacheLib on WARP's emulator: pairs of the percentage of the flash that is used for small objects,
-/// and the share of all bytes written that are written to small objects.
+/// Pairs from the logs of CacheLib on WARP's emulator: the percentage of the flash that stores small objects, and the
+/// fraction of all written bytes that belong to small objects.
 const SOC_BYTES: &[(f64, f64)] = &[(4.0, 0.067), (20.0, 0.119), (40.0, 0.127)];
 
 fn cachelib(given: &Given) -> Result<Named, WorkloadError> {

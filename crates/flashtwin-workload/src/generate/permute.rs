@@ -1,5 +1,5 @@
-//! Visits every place of a range once per pass. Each pass has a new pseudo-random order, which is computed without a
-//! table.
+//! Visits every place (possible start address) of a range once per pass. Each pass has a new pseudo-random order, which
+//! is computed without a table.
 //!
 //! A number is represented by two digits. Each digit has about as many values as the square root of the range. Each
 //! round adds a hash of one digit to the other, so that different numbers stay different (a Feistel network of unequal

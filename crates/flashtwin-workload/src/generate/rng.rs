@@ -58,7 +58,7 @@ impl Rng {
         (product >> 64) as u64
     }
 
-    /// Draws a number from 1 to 2^53: the number of units of 2^-53 in [`Rng::unit`].
+    /// Draws a number from 1 to 2^53. Multiplied by 2^-53, it is the number that [`Rng::unit`] draws.
     #[inline]
     pub fn units(&mut self) -> u64 {
         (self.bits() >> 11) + 1

@@ -5,7 +5,7 @@ use super::spec::GeneratorSpec;
 /// Amount of a stream's requests, relative to the other streams of the phase or absolute.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Amount {
-    /// Number of bytes in proportion to those of the other streams.
+    /// Weight of the stream. The streams of a phase move bytes in proportion to their weights.
     Share(f64),
     /// Number of passes over the stream's range. The phase ends after them.
     Passes(f64),
@@ -14,8 +14,8 @@ pub enum Amount {
 /// One stream of a load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamSpec {
-    /// Requests of the stream. Their number, if given, is that of the whole phase. At most one stream of a phase may
-    /// have it.
+    /// Requests of the stream. If the number of requests is set here, it is the number for all streams of the phase
+    /// together. Only one stream of a phase may set it.
     pub requests: GeneratorSpec,
     /// Amount in proportion to the other streams.
     pub amount: Amount,

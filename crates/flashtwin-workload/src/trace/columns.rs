@@ -76,9 +76,9 @@ pub(crate) const SSDSIM: Reader = Reader {
     },
 };
 
-/// Returns how well lines match a format, where `decimal` is whether its times have a decimal point. The three formats
-/// have the same columns: a decimal point suggests DiskSim, whole numbers suggest MQSim. `note` is a remark on the
-/// units.
+/// Returns how well lines match a format. `decimal` is true for a format in which times have a decimal point. The three
+/// formats have the same columns: a decimal point suggests DiskSim, whole numbers suggest MQSim. `note` is a remark on
+/// the units.
 fn fit(lines: &[&[u8]], decimal: bool, note: &'static str) -> Fit {
     let found = lines
         .iter()

@@ -13,14 +13,15 @@ const REQUESTS_MIN: usize = 3;
 const REQUESTS_MAX: usize = 4096;
 /// Number of ticks per unit of the time column in the sample. Ticks are so short that they preserve decimals.
 pub(crate) const TICKS: u64 = 1_000_000_000_000;
-/// Number of ticks in one unit of the ninth decimal place. The next constant is that of the sixth.
+/// Number of ticks in 10^-9 of a unit of the time column (the ninth decimal place). The next constant is that for the
+/// sixth.
 const NINTH: u128 = 1_000;
 const SIXTH: u128 = 1_000_000;
 /// Range of the mean rates that recorded loads usually have, in requests per second.
 const USUAL_RATE: std::ops::RangeInclusive<f64> = 0.1..=1e5;
 /// Lowest rate, in requests per second, at which decimal times may be seconds.
 const SECONDS_RATE_MIN: f64 = 1.0;
-/// If the clock is coarse, times are taken as milliseconds if the mean gap is below this many units.
+/// With a coarse clock, times are taken as milliseconds if the mean gap is below this many units of the time column.
 const COARSE_GAP_MAX: f64 = 100.0;
 /// Largest plausible rate of a host, in requests per second.
 const RATE_MAX: f64 = 1e7;
@@ -29,8 +30,8 @@ const DRIVE_MAX_BYTES: u128 = 1 << 48;
 /// Largest usual mean size of requests: 1 MiB.
 const USUAL_MEAN_BYTES: u128 = 1 << 20;
 const SECTOR_BYTES: u64 = 512;
-/// Smallest number of distinct addresses from which it is judged whether they are object numbers, by their remainders
-/// modulo [`PAGE_SECTORS`].
+/// Smallest number of distinct addresses that suffices to judge, by their remainders modulo [`PAGE_SECTORS`], whether
+/// the addresses are object numbers.
 const OBJECTS_MIN: usize = 64;
 /// Sectors in a page of 4 KiB. Most requests to a device begin at the start of such a page.
 const PAGE_SECTORS: u64 = 8;

@@ -118,8 +118,9 @@ impl Array {
         io.choose_features();
     }
 
-    /// Permits the plain copy of the array's code while the array is logged. (Otherwise a logged array runs the general
-    /// copy.) Tests use this to check the plain copy. Exists only in builds with debug assertions.
+    /// Permits the plain copy of the array's code (the copy without optional features) while the array is logged.
+    /// Otherwise a logged array runs the general copy. Tests use this to check the plain copy. Has an effect only in
+    /// builds with debug assertions.
     #[doc(hidden)]
     pub fn log_plain_path(&mut self) {
         let io = &mut self.backend.io;
@@ -153,7 +154,7 @@ impl Array {
         }
     }
 
-    /// Starts or stops the log of the intervals in which members collect.
+    /// Starts or stops the log of the intervals in which members collect garbage.
     pub fn set_gc_timeline(&mut self, on: bool) {
         let now = self.now();
         let io = &mut self.backend.io;
@@ -161,9 +162,9 @@ impl Array {
         io.choose_features();
     }
 
-    /// Returns the intervals in which members collected since the last call or [`crate::Device::reset_metrics`], in the
-    /// order of their ends. An interval that has not ended is split at this instant. The next call returns its second
-    /// part.
+    /// Returns the intervals in which members collected garbage since the last call or
+    /// [`crate::Device::reset_metrics`], in the order of their ends. An interval that has not ended is split at this
+    /// instant. The next call returns its second part.
     pub fn take_gc_intervals(&mut self) -> Vec<GcInterval> {
         let now = self.now();
         let timeline = self.backend.io.watch.timeline.as_mut();

@@ -83,9 +83,9 @@ impl Array {
         Ok(())
     }
 
-    /// Orders one member, or all present members, to collect, in the way of [`crate::Ssd::collect`]. If one of these
-    /// members cannot execute the order, none receives it. Returns the number of dies that collect. The coordinator
-    /// receives no notice of the order. It only observes that the members are in GC (D-143).
+    /// Orders one member, or all present members, to collect garbage, as [`crate::Ssd::collect`] does for an SSD. If
+    /// one of these members cannot execute the order, none receives it. Returns the number of dies that collect. The
+    /// coordinator receives no notice of the order. It only observes that the members are in GC (D-143).
     ///
     /// # Errors
     /// Fails if there is no such member or die, if the member or die has failed, if the array has lost data, or if the
@@ -193,9 +193,9 @@ impl Raid {
     }
 
     /// Continues, with the other members, the operations that were in flight on the failed member. Operations of the
-    /// host are continued first, in the order in which they were sent. Jobs follow, in the order of their numbers. Jobs
-    /// cannot follow the order of sending, because the results would then depend on the log: a single page of a job has
-    /// a position in this order only if the array is logged.
+    /// host are continued first, in the order in which they were sent. Jobs follow, in the order of their numbers. The
+    /// order of sending is not used for jobs: a single page of a job has a position in this order only if the array is
+    /// logged, so the results would depend on the log.
     fn replan(&mut self, member: usize, clock: &mut Clock) {
         self.io.watch.coordinator.set_ordered(member, false);
         self.io.look_at(member, clock);

@@ -98,8 +98,8 @@ impl Array {
     }
 }
 
-/// Reads the saved states of the present members into the new members `members`. `there` has a 1 for each present
-/// member. Returns the volume if the array is a SWAN array.
+/// Reads the saved states of the present members into the new members `members`. `there` has a number for each member:
+/// 0 if the member is missing, otherwise 1. Returns the volume if the array is a SWAN array.
 fn read_members(
     spec: &ArraySpec,
     members: &mut [Member],

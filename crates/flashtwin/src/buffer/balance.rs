@@ -29,9 +29,9 @@ impl Balance {
         }
     }
 
-    /// Adapts p and the ghost lists to a miss, as cases II to IV of the published algorithm do. The step REPLACE of
-    /// these cases, which evicts a page, is not executed here. `t1` and `t2` are the current sizes of T1 and T2.
-    /// Returns the ghost list that remembered the page, if any.
+    /// Adapts the target size p of T1 and the ghost lists to a miss, as cases II to IV of the published algorithm do.
+    /// The step REPLACE of these cases, which evicts a page, is not executed here. `t1` and `t2` are the current sizes
+    /// of T1 and T2. Returns the ghost list that remembered the page, if any.
     #[inline]
     pub fn arrives(&mut self, lpn: Lpn, t1: usize, t2: usize) -> Option<usize> {
         match self.incoming.known(lpn) {
@@ -54,8 +54,8 @@ impl Balance {
         self.incoming.keep(lpn, from)
     }
 
-    /// Must be called when the missed page is inserted. Adapts p and the ghost lists, unless `arrives` has already done
-    /// so for this page. Returns whether a ghost list remembered the page.
+    /// Must be called when the missed page is inserted. Adapts the target size p of T1 and the ghost lists, unless
+    /// `arrives` has already done so for this page. Returns whether a ghost list remembered the page.
     #[inline]
     pub fn inserted(&mut self, lpn: Lpn, t1: usize, t2: usize) -> bool {
         let known = self.arrives(lpn, t1, t2).is_some();
@@ -82,7 +82,7 @@ impl Balance {
         }
     }
 
-    /// Formats the ghost lists and p. In the text of a policy's state, they follow the pages of T1 and T2.
+    /// Formats the ghost lists and the target size p of T1. A policy puts this text after the pages of T1 and T2.
     pub fn text(&self) -> String {
         let (b1, b2) = (self.ghosts.text(B1), self.ghosts.text(B2));
         format!("B1[{b1}] B2[{b2}] p={}", self.p)

@@ -261,7 +261,7 @@ impl Filter {
 mod tests {
     use super::*;
 
-    /// Test vector DSP-2 of the filter: a bitmap of 64 bits into which one page is inserted.
+    /// Tests the Bloom filter with a bitmap of 64 bits into which one page is inserted.
     #[test]
     fn one_item_in_64_bits() {
         for lpn in (0..1000).map(Lpn) {

@@ -84,14 +84,15 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         None
     }
 
-    /// Returns the entry number of the page in a list that was evicted earliest; `None` if the list is empty.
+    /// Returns, for one of the lists, the entry number of the page that was evicted earliest; `None` if the list is
+    /// empty.
     #[inline]
     pub fn oldest(&self, list: usize) -> Option<u32> {
         let oldest = self.lists[list].oldest;
         (oldest != NONE).then_some(oldest)
     }
 
-    /// Remembers a page in `list`, as the page evicted last. No list may already remember the page. Returns the entry
+    /// Remembers a page in `list`, as the page evicted last. The page must not be in any list yet. Returns the entry
     /// number.
     pub fn push_newest(&mut self, list: usize, lpn: Lpn) -> u32 {
         debug_assert!(self.find(lpn).is_none(), "{lpn:?} is remembered twice");
@@ -189,8 +190,8 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         self.find(lpn).map(|at| self.remove(at))
     }
 
-    /// Forgets the page of a list that was evicted earliest. Also prefetches the data that the next call for this list
-    /// reads.
+    /// Forgets, of the pages in a list, the one that was evicted earliest. Also prefetches the data that the next call
+    /// for this list reads.
     pub fn forget_oldest(&mut self, list: usize) {
         let Some(at) = self.oldest(list) else { return };
         let newer = self.leave_chain(at).newer;

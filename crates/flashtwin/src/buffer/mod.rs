@@ -1,7 +1,8 @@
 //! The buffer in front of the flash: a directory of the cached pages, and the policies that rank these pages.
 //!
 //! Each policy is one file in `policies/` and only orders pages. The directory, the pages in flight, the waiting host
-//! requests and the statistics are the same code for all policies. This code belongs to the device's front end.
+//! requests and the statistics are the same code for all policies. This code belongs to the device's front end (host
+//! link, processor and buffer).
 
 #[macro_use]
 mod policies;

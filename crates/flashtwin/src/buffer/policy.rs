@@ -218,8 +218,8 @@ pub trait Policy {
     fn block_of_room(&self, _lpn: Lpn) -> Option<u32> {
         None
     }
-    /// Returns the number of slots that are reserved for blocks but store no page. Pages outside blocks do not receive
-    /// these slots.
+    /// Returns the number of slots that are reserved for blocks but store no page. The device does not grant them to
+    /// pages that need a slot of their own.
     fn room_kept(&self) -> u32 {
         0
     }
@@ -288,8 +288,8 @@ pub trait Policy {
 /// change. A policy implements this trait only if prefetching makes replays of a large device with a large buffer
 /// measurably faster. The table entry of such a policy has the suffix `+ Prefetch`.
 pub(crate) trait Prefetch {
-    /// Returns the likely next victims, the first victim first. The device prefetches the data that their write-back
-    /// reads.
+    /// Returns the likely next victims in the order of their eviction. The device prefetches the data that their
+    /// write-back reads.
     fn prefetch_victims(&self) -> [Option<PageId>; 3];
     /// Returns the last entry of [`Prefetch::prefetch_victims`].
     #[inline(always)]

@@ -1,5 +1,5 @@
-//! One type for all policies of the table in `policies/mod.rs`. A call selects the policy by a match instead of a
-//! pointer.
+//! One type for all policies of the table in `policies/mod.rs`. The type is an enum: a call selects the policy with a
+//! `match`, not through a pointer.
 
 use super::age_index::Aged;
 use super::entry::Entry;

@@ -173,15 +173,15 @@ impl Room {
         (self.pages >= self.capacity && list.waits_for_all_passed()).then_some(list)
     }
 
-    /// Whether the choice of victims may depend on the chips of the flash copies. A policy with a single recency list
-    /// does not depend on them.
+    /// Whether the choice of victims may depend on the chips of the flash copies. If the policy has a single recency
+    /// list, the choice does not depend on the chips.
     #[inline(always)]
     pub fn heeds_chips(&mut self) -> bool {
         self.policy.in_order().is_none()
     }
 
-    /// Whether the policy must be notified when the chip of the page's flash copy changes, or when it changes whether
-    /// the page is in flight.
+    /// Whether the policy must be notified when the chip of the flash copy of `page` changes, or when `page` becomes or
+    /// stops being in flight.
     #[inline(always)]
     pub fn heeds_move(&mut self, page: PageId) -> bool {
         self.policy.heeds_move(page)

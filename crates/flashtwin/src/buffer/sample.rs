@@ -1,9 +1,10 @@
 //! Samples of pages, chosen by the hash of their numbers. A sample has all accesses to its pages, and no others.
 //!
 //! A sample serves to estimate the hits of a buffer of C pages under all accesses. The estimate is based on a buffer of
-//! rate x C pages that receives only the sampled accesses. For LRU, the hits of this small buffer follow from the
-//! depths of the sampled pages in the LRU list (SHARDS; Waldspurger, Park, Garthwaite and Ahmad, FAST 2015). For other
-//! policies, the small buffer is simulated (Waldspurger, Saemundsson, Ahmad and Park, ATC 2017).
+//! rate x C pages that receives only the sampled accesses, where the rate is the share of all pages that the sample
+//! contains. For LRU, the hits of this small buffer follow from the depths of the sampled pages in the LRU list
+//! (SHARDS; Waldspurger, Park, Garthwaite and Ahmad, FAST 2015). For other policies, the small buffer is simulated
+//! (Waldspurger, Saemundsson, Ahmad and Park, ATC 2017).
 //!
 //! A sample may have fewer or more accesses than its rate predicts, because it contains too few or too many popular
 //! pages. Accesses to popular pages nearly always hit. Therefore only the misses of the sample are scaled up. All
@@ -22,7 +23,7 @@ const T_95: f64 = 2.365;
 /// A choice of pages by hash.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
-    /// Lower bound of the hashes of chosen pages. Their hashes are below `end`.
+    /// A page is chosen if its hash is at least this number and less than `end`.
     first: u64,
     end: u64,
     /// Binary logarithm of the size of a group. The consecutive pages of a group are chosen together.
@@ -164,7 +165,8 @@ pub struct SampledCurve {
 }
 
 impl SampledCurve {
-    /// Returns two numbers of different pages: the estimate for all accesses, and the number in the sample.
+    /// Returns two counts of the different pages accessed: the estimate for all accesses, and the exact count of the
+    /// sample.
     pub fn pages(&self) -> (f64, u64) {
         (self.whole.pages() as f64 / self.rate, self.whole.pages())
     }

@@ -40,7 +40,7 @@ pub enum Kind {
     Beyond,
     /// A share from 0 to 1.
     Share,
-    /// A measured number, above 0 and at most 1,000,000,000.
+    /// A published figure of a drive, such as a throughput or a latency: a number above 0 and at most 1,000,000,000.
     Figure,
 }
 

@@ -79,7 +79,7 @@ pub enum Value {
     Numbers(Vec<u64>),
 }
 
-/// Text of a count that the component computes itself, in place of a number.
+/// The text that a device file gives in place of a number if the component is to compute a count itself.
 pub(crate) const AUTO: &str = "auto";
 
 /// A number of pages. A device file gives it as a whole number, or as a fraction of the buffer.

@@ -1,5 +1,5 @@
 //! Harmonia's reactive schemes (section 4.3.1). When one member must collect, other members collect at the same time.
-//! In the inclusive scheme, all members collect. In the selective scheme, the members collect that would soon have to
+//! In the inclusive scheme, all members collect. In the selective scheme, a member joins only if it would soon have to
 //! collect anyway.
 
 use super::scheme::{Coordinate, MemberView, Message, Round, Scheme};

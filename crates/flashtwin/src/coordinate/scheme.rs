@@ -16,7 +16,8 @@ pub(crate) struct MemberView {
     pub stop: u32,
     /// Number of free blocks at which a pool stops a collection that was started because the array was idle.
     pub idle_until: u32,
-    /// Free blocks in the member's pool with the fewest, counted when a pool of the member last took a free block.
+    /// Number of free blocks of the pool of the member that last took a free block. If several pools took blocks since
+    /// the last observation, the least of their numbers.
     pub lowest: u32,
     /// Whether the member was ordered to collect and has not completed the order yet.
     pub ordered: bool,
@@ -48,8 +49,8 @@ pub(super) trait Scheme: Coordinate + Sized {
 
 /// Events that a scheme handles. Every method with the argument `_out` can send messages.
 pub(crate) trait Coordinate {
-    /// Called when a pool of the member has taken a free block and few are left. `members[member].lowest` is then the
-    /// number of free blocks of this pool.
+    /// Called when a pool of the member has taken a free block. `members[member].lowest` is then the number of free
+    /// blocks of this pool.
     fn on_low_free_blocks(
         &mut self,
         _now: Time,

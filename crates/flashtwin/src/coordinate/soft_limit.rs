@@ -57,7 +57,7 @@ impl Coordinate for SoftLimit {
         if view.lowest <= view.soft && !std::mem::replace(&mut self.low[member], true) {
             out.push(Message::Participate { from: member });
         }
-        // A check is scheduled only while there is a member to order.
+        // A check is scheduled only while there is a member that it can order to collect.
         if self.next_check == Time::NEVER && self.low.contains(&true) {
             self.next_check = Time((now.0 / self.every.0 + 1) * self.every.0);
         }

@@ -83,8 +83,7 @@ impl Four {
     }
 }
 
-/// Test vector GGC-1. Members A, B, C and D have 12, 8, 6 and 20 free blocks. Then a write to C takes one of its free
-/// blocks.
+/// Members A, B, C and D have 12, 8, 6 and 20 free blocks. Then a write to C takes one of its free blocks.
 #[test]
 fn vector_ggc_1_selective() {
     let mut four = Four::new([12, 8, 6, 20]);
@@ -115,8 +114,8 @@ fn vector_ggc_1_inclusive() {
     assert_eq!(four.sent.len(), 5);
 }
 
-/// Test vector GGC-2. Member C is registered with 7 free blocks; the reserve is 15 blocks. T_idle is 10 ms and T_chk
-/// 1 ms. The last completion is at 100 ms, so FORCE_GC is sent at 110 ms. A request at 120 ms makes C stop.
+/// Member C is registered with 7 free blocks; the reserve is 15 blocks. T_idle is 10 ms and T_chk 1 ms. The last
+/// completion is at 100 ms, so FORCE_GC is sent at 110 ms. A request at 120 ms makes C stop.
 #[test]
 fn vector_ggc_2_idle() {
     let mut four = Four::new([12, 20, 9, 20]);

@@ -41,7 +41,8 @@ pub trait Backend: Clone + std::fmt::Debug + sealed::Work {
     fn open_pages(&self, unit: usize) -> u32;
     /// Returns the flash counters from `since` to `now`.
     fn report(&self, now: Time, since: Time) -> FlashReport;
-    /// Returns the same flash counters except the wear of blocks. (To collect this, all blocks must be visited.)
+    /// Returns the flash counters from `since` to `now`, without the wear of blocks. (To collect the wear, all blocks
+    /// must be visited.)
     fn report_without_wear(&self, now: Time, since: Time) -> FlashReport;
 }
 
@@ -49,7 +50,7 @@ pub trait Backend: Clone + std::fmt::Debug + sealed::Work {
 pub(crate) mod sealed {
     use super::*;
 
-    /// In place of a unit: the page may be written to several units.
+    /// Stands for "no home": the page may be written to several units (such as chips).
     pub const NO_HOME: ChipId = ChipId(u16::MAX);
 
     /// Executes page operations, and returns them when they have ended.
@@ -149,10 +150,11 @@ pub(crate) mod sealed {
             self.prefetch(later);
             self.prefetch_old_copy(next);
         }
-        /// Starts or stops the record of units whose load or drain time has changed.
+        /// Starts or stops the record of the units in which the load or the drain time (time until all queued work is
+        /// done) has changed.
         fn follow_times(&mut self, _on: bool) {}
-        /// Returns the record of the units whose load, or whose drain time without `exact`, has changed. Returns `None`
-        /// if there is no record.
+        /// Returns the record of the units in which the load or the estimated drain time ([`Backend::drain_time`]
+        /// without `exact`) has changed. Returns `None` if there is no record.
         #[inline]
         fn time_changes(&self) -> Option<&ChipChanges> {
             None

@@ -17,8 +17,8 @@ pub(super) struct Controller {
     at_work: Option<ReqId>,
     /// The request whose pages the controller is accessing now.
     in_hand: Option<ReqId>,
-    /// Number of list entries inspected so far in searches for victims, since the last request's pages were first
-    /// accessed.
+    /// Number of list entries that searches for victims have inspected since the controller began to access the pages
+    /// of the last request.
     inspected: u64,
     /// Whether the processor is busy with the search for the victims of the last request.
     searching: bool,

@@ -53,7 +53,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Returns the number of the host request that causes an operation of this owner.
+    /// Returns the number of the host request that causes an operation of this owner (a cached page or a host request).
     #[inline(always)]
     fn request_of(&self, owner: Owner) -> u32 {
         match owner.is_cached_page() {

@@ -144,7 +144,7 @@ impl Pending {
         self.first as usize & ((1 << WHICH_BITS) - 1)
     }
 
-    /// Returns the position of the earliest timer in the order in which timers were set.
+    /// Returns, for the timer that ends first, its position in the order in which timers were set.
     #[inline]
     pub fn next_order(&self) -> u64 {
         self.first as u64 >> WHICH_BITS
@@ -170,8 +170,9 @@ impl Pending {
         }
     }
 
-    /// On the plain path, returns the least entry of the pending timers other than [`BUS`]. Only [`QUIET`] can be among
-    /// them, and only if the policy writes pages ahead of eviction (`ahead`).
+    /// On the plain path (the code for common devices, [`super::plain`]), returns the least entry of the pending timers
+    /// other than [`BUS`]. Only [`QUIET`] can be among them, and only if the policy writes pages ahead of eviction
+    /// (`ahead`).
     #[inline(always)]
     fn beside_bus(&self, ahead: bool) -> u128 {
         let others = if ahead { 1 << QUIET } else { 0 };
@@ -182,7 +183,7 @@ impl Pending {
         }
     }
 
-    /// Sets the timer of the bus, on the plain path.
+    /// Sets the timer of the bus, on the plain path (the code for common devices, [`super::plain`]).
     #[inline(always)]
     fn set_bus(&mut self, at: Time, order: u64, ahead: bool) {
         let entry = entry(BUS, at, order);
@@ -191,7 +192,7 @@ impl Pending {
         self.set |= 1 << BUS;
     }
 
-    /// Clears the timer of the bus, on the plain path.
+    /// Clears the timer of the bus, on the plain path (the code for common devices, [`super::plain`]).
     #[inline(always)]
     fn clear_bus(&mut self, ahead: bool) {
         self.first = self.beside_bus(ahead);

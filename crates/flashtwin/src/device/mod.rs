@@ -214,8 +214,9 @@ impl<B: Backend> Device<B> {
         device
     }
 
-    /// Makes the back end record which units' loads or drain times change ([`Backend::load`]), if the buffer's policy
-    /// requires this record. Otherwise stops the record. Must be called whenever the policy is replaced.
+    /// Makes the back end record which units' loads or drain times change ([`Backend::load`], [`Backend::drain_time`]),
+    /// if the buffer's policy requires this record. Otherwise stops the record. Must be called whenever the policy is
+    /// replaced.
     fn follow_times(&mut self) {
         let follows = self.cache.present && self.cache.follows_times();
         self.backend.follow_times(follows);

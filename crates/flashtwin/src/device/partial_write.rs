@@ -25,19 +25,21 @@ const PAGES: usize = 1024;
 #[derive(Clone, Debug)]
 struct Written {
     lpn: Lpn,
-    /// Number of running programs of the turn; 0 while the page is being read.
+    /// Number of running programs in the present turn, which is one partial write or several writes of the whole page.
+    /// 0 while the page is being read.
     programs: u32,
-    /// Latency breakdown of the turn's read, if the turn has one.
+    /// Latency breakdown of the read of the present turn; `None` if no read of this turn has ended.
     read: Option<Breakdown>,
-    /// Writes that wait for their turn. The flag is whether the write covers the whole page.
+    /// Writes that wait until earlier writes of the page have ended. The flag is whether the write covers the whole
+    /// page.
     waiting: VecDeque<(ReqId, bool)>,
 }
 
 /// The pages that are being written.
 #[derive(Clone, Debug)]
 pub(super) struct PageWrites {
-    /// Maps a logical page to its index in `pages`. `None` if writes need no turns: if every write covers whole pages,
-    /// or if the device has a buffer.
+    /// Maps a logical page to its index in `pages`. `None` if the writes of a page need not take turns: if every write
+    /// covers whole pages, or if the device has a buffer.
     directory: Option<Directory>,
     pages: Vec<Written>,
     free: Vec<u32>,
@@ -93,7 +95,8 @@ impl PageWrites {
 }
 
 impl<B: Backend> Device<B> {
-    /// Executes the pages of a write, each in its turn.
+    /// Executes the pages of a write. On each page, the write may have to wait until earlier writes of this page have
+    /// ended.
     pub(super) fn write_in_turn(&mut self, id: ReqId) {
         let r = &self.requests[id];
         let (first, pages) = (r.first_page, r.pages);
@@ -118,7 +121,8 @@ impl<B: Backend> Device<B> {
         self.direct_write(id, lpn);
     }
 
-    /// Begins a turn of a page. No operation on the page may be in flight.
+    /// Begins a turn: one partial write of a page, or writes of the whole page. No other write of the page may be in
+    /// flight.
     fn begin_turn(&mut self, at: usize, id: ReqId, whole: bool) {
         let page = &mut self.writes.pages[at];
         let lpn = page.lpn;
@@ -151,8 +155,8 @@ impl<B: Backend> Device<B> {
         self.direct_write(id, done.op.lpn);
     }
 
-    /// Ends the program of a page in its turn. Adds the time before the program (the wait for the turn, and the read)
-    /// to `parts`. If this was the last program of the turn, begins the next turn.
+    /// Ends the program of a page. Adds the time before the program (the wait behind earlier writes, and the read) to
+    /// `parts`. If this was the last program of the turn, begins the turn of the next waiting write.
     pub(super) fn end_turn(&mut self, id: ReqId, lpn: Lpn, parts: &mut Breakdown) {
         let at = self.writes.find(lpn);
         let at = at.expect("a page being written has its place");
@@ -234,7 +238,7 @@ mod tests {
 
     use Op::{Read, Trim, Write};
 
-    /// Test vector RMW-1 (read-modify-write). The read takes 25 + 409.6 us, and the program after it 409.6 + 200 us.
+    /// A read-modify-write. The read takes 25 + 409.6 us, and the program after it 409.6 + 200 us.
     #[test]
     fn a_write_of_a_part_reads_the_rest_first() {
         for backend in ["msr", "modern"] {
@@ -287,9 +291,9 @@ mod tests {
         assert_eq!(reads(&ssd), 2);
     }
 
-    /// Test vector RMW-2 (read-modify-write). Two partial writes of one page do not undo each other, because the second
-    /// write reads the data that the first has programmed. A write of the whole page between them has a turn of its
-    /// own. Writes of other pages do not wait for these turns, nor do reads.
+    /// Two partial writes of one page do not undo each other, because the second write reads the data that the first
+    /// has programmed. A write of the whole page that arrives between them is also executed between them. Writes of
+    /// other pages do not wait for these writes, nor do reads.
     #[test]
     fn writes_of_one_page_take_turns() {
         for backend in ["msr", "modern"] {

@@ -3,8 +3,8 @@
 /// Means "no resource".
 pub(super) const NONE: u32 = u32::MAX;
 
-/// A bucket: a list of resources, sorted by their pending instants with the earliest first. These instants are in one
-/// span of the calendar, or in the spans that use the same bucket in later rounds.
+/// A bucket: a list of resources, sorted by their pending instants with the earliest first. A bucket is used for one
+/// span of time in each round of the calendar, so these instants may be in spans of different rounds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bucket {
     /// First resource of the list. If the bucket is empty, this is [`NONE`], and `last` is undefined.

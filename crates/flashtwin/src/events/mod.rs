@@ -1,4 +1,5 @@
-//! The event queue. Each resource has at most one pending instant. The queue returns the instants in order of time.
+//! The event queue. Each resource (a chip, a channel or a bus) has at most one pending instant: the time of its next
+//! event. The queue returns the instants in order of time.
 //!
 //! A resource is a chip, a channel or a bus. Its pending instant is the time at which its current operation completes.
 //! The queue is a calendar queue (Brown 1988). It has a fixed number of buckets, which cover equally long spans of
@@ -17,9 +18,9 @@ use self::calendar::{Bucket, Calendar, Spot, NONE};
 use crate::memory::TrustedTable;
 use crate::units::Time;
 
-/// Number of low bits of an entry that contain the resource. Above them, an entry contains its number in the *order of
-/// setting*: each instant that is set receives the next number. The upper 64 bits contain the instant. Entries can
-/// therefore be compared as numbers.
+/// Number of bits for the resource in an entry. An entry has 128 bits: the upper 64 contain the instant, and the lowest
+/// ones the resource. Between them is the entry's number in the *order of setting*: each instant that is set receives
+/// the next number. Entries can therefore be compared as numbers.
 const RESOURCE_BITS: u32 = 20;
 /// Number of bits for the order of setting in an entry without a group. In an entry with a group, the order of setting
 /// has only [`ORDER_BITS`], and the bits above it contain the group.
@@ -30,8 +31,8 @@ const ORDER_BITS: u32 = 36;
 const NOTHING: u128 = u128::MAX;
 /// Initial width of a bucket: 2^20 picoseconds, about a microsecond.
 const SHIFT_FIRST: u32 = 20;
-/// Number of buckets per resource. With fewer buckets, pending instants would extend over several rounds at the initial
-/// width.
+/// Number of buckets per resource. With fewer buckets of the initial width, the pending instants would be in several
+/// rounds, and share buckets.
 const BUCKETS_A_RESOURCE: usize = 16;
 /// Binary logarithm of the ratio between the mean time from event to event and the width of a bucket. If the ratio were
 /// 1, a bucket would have a second entry about half the time, which the processor cannot predict.
@@ -58,8 +59,8 @@ pub struct EventQueue {
     shift: u32,
     /// The earliest entry, or [`NOTHING`]. A copy is kept here because it is read more often than it changes.
     first: u128,
-    /// The last number assigned in the order of setting. The bits that do not fit into an entry are all ones. When the
-    /// numbers are used up, the next increment therefore overflows.
+    /// The last number assigned in the order of setting, in the low bits that fit into an entry. All higher bits are
+    /// ones. When the numbers are used up, the next increment therefore overflows.
     last_order: u64,
     /// The largest number of the order of setting that fits into an entry.
     order_max: u64,
@@ -459,8 +460,8 @@ mod tests {
         seeds(3).for_each(|seed| compare(seed, Some(255)));
     }
 
-    /// Compares a queue with a sorted list. With `every`, once in this many steps, the last number is raised so far
-    /// that the numbers of the order of setting are soon used up.
+    /// Compares a queue with a sorted list. `every` is a number of steps. Once in this many steps, the last number of
+    /// the order of setting is raised, so that the numbers are soon used up.
     fn compare(seed: u64, every: Option<usize>) {
         let mut rng = Rng::new(seed);
         let mut queue = EventQueue::new(64);

@@ -34,10 +34,10 @@ static MASKS: [[u32; LANES]; 256] = {
     masks
 };
 
-/// Returns a checksum of pairs of logical and flash pages: the sum of the products of their hashed numbers. Only pairs
-/// whose `mask` is all ones count. If the map and its inverse disagree, their checksums almost certainly differ, even
-/// if two pages are merely exchanged. The alternative is to follow each page from one table to the other. It would cost
-/// a cache miss per page, and most of the time of loading a state.
+/// Returns a checksum of pairs of logical and flash pages: the sum of the products of their hashed numbers. A pair
+/// counts only if its `mask` is all ones. If the map and its inverse disagree, their checksums almost certainly differ,
+/// even if two pages are merely exchanged. The alternative, to follow each page from one table to the other, costs a
+/// cache miss per page. It would take most of the time of loading a state.
 #[inline(always)]
 fn sum_pairs(lpns: [u32; LANES], ppns: [u32; LANES], mask: [u32; LANES]) -> u64 {
     let mut sum = 0u64;
@@ -252,8 +252,8 @@ impl PageMap {
         Ok(())
     }
 
-    /// Checks that no block of a pool with live pages was opened after the pool's open block. The placement of the next
-    /// page relies on this order.
+    /// Checks the blocks with live pages in a pool: none of them may have been opened after the pool's open block. The
+    /// placement of the next page relies on this order.
     fn check_order(&self, pool: u32) -> Result<(), String> {
         if !self.hot.is_empty() || self.is_retired(pool) {
             return Ok(());
@@ -270,9 +270,9 @@ impl PageMap {
         }
     }
 
-    /// Checks a write frontier: the open block, and the next page to write in it. A full open block passes, since it
-    /// may have been collected. Any other open block must not be free, must not be marked as collectable, and must have
-    /// no live page from the frontier on.
+    /// Checks a write frontier: the open block, and the next page to write in it. If the block is full, its state is
+    /// not checked, since it may have been collected already. Otherwise it must not be free, must not be marked as
+    /// collectable, and must have no live page from the frontier on.
     fn check_frontier(
         &self,
         pool: u32,
@@ -328,8 +328,8 @@ impl PageMap {
             chip_free: self.chip_free.clone(),
             oldest_open: self.oldest_open.to_vec(),
         };
-        // If the room of a pool exceeds the range of its type, the stored value is the largest number of the type. Such
-        // a room is not compared.
+        // If the room of a pool (the number of pages that can be written to it) exceeds the range of its type, the
+        // stored value is the largest number of the type. Such a room is not compared.
         for (room, counted) in afresh.room.iter_mut().zip(&counted.room) {
             if *room == i32::MAX {
                 *room = *counted;

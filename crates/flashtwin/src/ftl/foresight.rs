@@ -12,7 +12,7 @@ use crate::units::Ppn;
 /// Number of map entries prefetched at each host write. It keeps pace with collection: at a write amplification of
 /// 4.7, collections move 3.7 pages per write.
 const MAPS_A_WRITE: usize = 4;
-/// Maximum length of the queue of words of live bits. The map entries of these live pages are still to be prefetched.
+/// Maximum length of the queue of live pages with map entries that are still to be prefetched, in words of live bits.
 const WORDS_MAX: usize = 16;
 
 impl PageMap {

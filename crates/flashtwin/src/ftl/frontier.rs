@@ -17,8 +17,8 @@ pub(crate) struct Pool {
     pub free: u32,
     /// Sequence number of the open block.
     pub active_seq: u32,
-    /// Position in the pool at which the circular search for a free block starts. A retired pool (of a dead die) is
-    /// marked by the number of blocks of the pool.
+    /// Position in the pool at which the circular search for a free block starts. In a retired pool (of a dead die),
+    /// this field is instead the number of blocks of the pool, as a mark.
     pub(super) cursor: u32,
 }
 

@@ -5,7 +5,7 @@ use crate::component::{parameters, Chosen, Component, Kind};
 /// Requirements of a wear levelling method on the page map.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Levelling {
-    /// Order in which free blocks are opened: the block with the fewest erases first if true, otherwise circular
+    /// Whether the free block with the fewest erases is opened first. If false, free blocks are opened in circular
     /// order.
     pub least_worn_first: bool,
     /// A block is collected when its erases are fewer than the mean of its pool by at least this number. `None`: no

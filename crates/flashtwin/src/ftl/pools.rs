@@ -85,7 +85,8 @@ impl PageMap {
         (chip as usize, in_chip)
     }
 
-    /// Sets the room of a pool. Marks the pools of the chip with the most room as unknown.
+    /// Sets the room of a pool: the number of pages that can be written to it. Marks the record of the chip's pools
+    /// with the most room (`roomiest`) as unknown.
     #[inline]
     fn set_room(&mut self, pool: u32, room: i32) {
         self.room[pool as usize] = room;
@@ -347,8 +348,9 @@ impl PageMap {
         self.recount();
     }
 
-    /// Returns the lowest sequence number of the chip's open blocks, if the device has one stream. With two streams,
-    /// the ages of blocks do not order the copies of a page. The result is then larger than any sequence number.
+    /// Returns the lowest sequence number of the chip's open blocks, if the device has one stream. With two streams, a
+    /// block opened earlier may have the newer copy of a page, so sequence numbers are not compared: the result is
+    /// larger than any of them.
     #[inline]
     pub fn oldest_open(&self, chip: u32) -> u32 {
         self.oldest_open[chip as usize]
@@ -463,9 +465,10 @@ impl PageMap {
         1 + u32::from(!self.hot.is_empty())
     }
 
-    /// Returns the room of a pool for one stream, without the free pages in the open block of the other stream. If
-    /// these pages counted, each stream would write to pools in which the other stream has just opened a block. The
-    /// numbers of live pages of the pools would then diverge, and write amplification would rise by half or more.
+    /// Returns the room of a pool (the number of pages that can be written) for one stream, without the free pages in
+    /// the open block of the other stream. If these free pages counted, each stream would write to pools in which the
+    /// other stream has just opened a block. The numbers of live pages of the pools would then diverge, and write
+    /// amplification would rise by half or more.
     #[inline]
     pub fn room_for(&self, pool: u32, stream: Stream) -> i32 {
         let others = match self.has_own_block(stream) {
@@ -490,9 +493,10 @@ impl PageMap {
         self.pool(self.scarcest(chip)).free
     }
 
-    /// Returns the number of free blocks that the pool would have if all its free pages were joined to whole blocks,
-    /// one of them open (D-207). With one open block, this is the actual number of free blocks. With two, the actual
-    /// number falls by a whole block when the second open block is taken. The returned number falls page by page.
+    /// Returns the number of free blocks that the pool would have if its free pages formed whole blocks, and one of
+    /// these blocks were open (D-207). With one open block that is not full, this is the actual number of free blocks.
+    /// With two open blocks, the actual number falls by a whole block when the second one is opened, but the returned
+    /// number falls page by page.
     pub fn free_beside_open(&self, pool: u32) -> u32 {
         let data = self.shape.data_pages;
         let room = self.pool(pool).free * data + self.open_pages(pool);

@@ -4,9 +4,9 @@
 //! Host writes and moves are distributed over the dies in turn. Every die therefore receives equally many pages, and
 //! the blocks of a superblock are written at the same time.
 //!
-//! Each die chooses a block only when it opens the block, and never chooses a worn-out one. As long as each die has a
-//! block to open, every superblock therefore has a block of every die. When a superblock with a worn-out block is
-//! collected, this block keeps its contents.
+//! The block of a die is chosen when the die opens it, and is never a worn-out one. As long as each die has a block to
+//! open, every superblock therefore has a block of every die. When a superblock with a worn-out block is collected,
+//! this block keeps its contents.
 
 use std::collections::VecDeque;
 
@@ -142,9 +142,9 @@ impl PageMap {
         self.pool(die).next_page == self.shape.data_pages
     }
 
-    /// Whether this die is ahead of another die, which has not yet opened its block of the superblock that this die
-    /// writes. With `never`, only a die counts that cannot open its block, because it has neither a free block nor a
-    /// free page.
+    /// Whether this die is ahead: another die has not yet opened its block of the superblock that this die writes. If
+    /// `never`, considers only dies that cannot open this block, because they have neither a free block nor a free
+    /// page.
     pub fn is_ahead(&self, die: u32, never: bool) -> bool {
         let seq = self.pool(die).active_seq;
         let full = |pool: &Pool| pool.free == 0 && pool.next_page == self.shape.data_pages;

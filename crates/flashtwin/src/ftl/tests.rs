@@ -178,7 +178,7 @@ impl Load {
 
     fn write(&mut self, lpn: Lpn, stream: Stream) {
         if stream == Stream::Hot {
-            // The filter is reset before the first write at least half a second after the last reset.
+            // The filter is reset before a hot write if at least half a second has passed since the last reset.
             if self.writes - self.forgotten >= 500 {
                 self.recent.clear();
                 self.forgotten = self.writes;
@@ -680,8 +680,7 @@ fn finds_each_change(map: &PageMap) {
     }
 }
 
-/// Prefetches of a victim's data take one word of live bits after the other. They begin each word at its first live
-/// page.
+/// Prefetches of a victim's data process its words of live bits in order, and begin each word at its first live page.
 #[test]
 fn all_words_of_a_victim_have_their_turn() {
     let made = Made {

@@ -1,5 +1,5 @@
 //! The map of a device that is written by units. A unit is a part of the flash: one superblock, or several. It is
-//! opened for one owner, filled in order, and collected and erased as a whole.
+//! opened for one owner (a kind of pages), filled in order, and collected and erased as a whole.
 //!
 //! The pages of a unit are numbered in the order in which they are assigned. The flash pages of all units are numbered
 //! consecutively: page k of unit u is flash page u * P + k, where P is the number of pages per unit.
@@ -30,7 +30,7 @@ pub(crate) struct Owner(pub u16);
 /// Marks a free unit, which has no owner.
 pub(super) const FREE: Owner = Owner(u16::MAX);
 
-/// The order in which a group reuses its free units.
+/// The order in which the free units of a group (the units on the same dies) are used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reuse {
     /// The unit erased longest ago is used first. Units that were never erased precede all others, in the order of
@@ -43,7 +43,7 @@ pub(crate) enum Reuse {
 /// Sizes of the tables of units. The flash must have fewer than 2^32 pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UnitShape {
-    /// Number of groups of units. All pages of a unit are in one group.
+    /// Number of groups of units. Each unit, with all its pages, belongs to one group.
     pub groups: u32,
     /// Units of a group.
     pub units: u32,
@@ -383,7 +383,8 @@ impl Units {
         u.awaited == 0
     }
 
-    /// Returns the host clock at the last opening of a unit or invalidation of a page; 0 if neither has happened.
+    /// Returns the host clock (the number of pages that the host has written) at the last opening of a unit or
+    /// invalidation of a page; 0 if neither has happened.
     pub fn latest(&self) -> u64 {
         let of = |unit: &Unit| unit.opened_at.max(unit.last_death);
         self.units.iter().map(of).max().unwrap_or(0)

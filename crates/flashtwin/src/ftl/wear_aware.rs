@@ -7,8 +7,8 @@
 //!   rewritten, so the block rests. The coldest block becomes free.
 //! - Rate limit: the block is skipped, with a probability that grows as its life shrinks.
 //!
-//! The reference has bugs in both methods: when the life of a block ends, and because open blocks can count as cold.
-//! These bugs are not reproduced here.
+//! Both methods of the reference have bugs, which are not reproduced here. The bugs concern blocks at the end of their
+//! life, and open blocks that count as cold.
 
 use super::page::PageMap;
 use crate::rng::Rng;
@@ -38,7 +38,7 @@ impl PageMap {
     }
 
     /// Draws whether a victim is skipped. The probability is 1 - life / (mean life * share), and 0 if this value is
-    /// negative.
+    /// negative. `share` is a fraction, in units of 1/10 000.
     fn is_passed_over(&self, block: u32, (sum, n): (u64, u64), share: u32, rng: &mut Rng) -> bool {
         if !self.is_below(block, (sum, n), share) {
             return false;
@@ -83,7 +83,7 @@ impl PageMap {
         }
     }
 
-    /// Removes the blocks that the rate limit skips from `order`, except the last entry. `order` lists blocks of a pool
+    /// Removes from `order` the blocks that the rate limit skips, except the last entry. `order` lists blocks of a pool
     /// in the order of their collection, fewest live pages first. The pool must be a whole chip.
     pub fn pass_over_worn<T>(&self, pool: u32, order: &mut Vec<T>, block_of: impl Fn(&T) -> u32) {
         let Some(wear) = self.shape.wear_aware else {
@@ -99,7 +99,7 @@ impl PageMap {
     }
 
     /// Returns the coldest block of a pool except block `but`. This is the block erased longest ago, among those that
-    /// may be collected and have live pages; of equals, the first. A block counts as open, and is excluded, until
+    /// may be collected and have live pages; of equals, the first. An open block is excluded, even if it is full, until
     /// another one is opened.
     fn coldest(&self, pool: u32, but: u32) -> Option<u32> {
         let first = pool * self.shape.blocks_per_pool;

@@ -1,7 +1,7 @@
 //! Orders to collect garbage that a drive receives, for example from an array (Kim et al., "Harmonia", MSST 2011).
 //!
-//! A drive collects on its own if the number of free blocks in a pool has fallen to the watermark. There are two kinds
-//! of orders for other collections:
+//! A drive collects on its own if the number of free blocks in a pool has fallen to the watermark. Orders make it
+//! collect at other times. There are two kinds:
 //!
 //! - An array can order the drive to collect at once (FORCE_GC), and to stop between two page moves. Each pool then
 //!   collects until it has more free blocks than the limit that the order gives (D-25).

@@ -7,7 +7,7 @@ use crate::spec::{self, DeviceSpec};
 use crate::units::Lpn;
 use crate::units::Stream;
 
-/// A rule as a device file names it, with its parameter.
+/// Name of a rule in device files, and the key and value of a parameter to set, if any.
 type Named = (&'static str, Option<(&'static str, &'static str)>);
 
 const GREEDY: Named = ("greedy", None);

@@ -36,7 +36,7 @@ impl EraseSpread {
         }
     }
 
-    /// Returns the spread over the blocks of both `self` and `other`.
+    /// Returns the spread of the erase counts over the blocks of both `self` and `other`.
     fn with(&self, other: &EraseSpread) -> EraseSpread {
         if self.blocks == 0 {
             return *other;

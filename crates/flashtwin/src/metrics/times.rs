@@ -178,7 +178,7 @@ pub(super) struct PartSums {
     whole: u128,
     sums: [u128; PARTS],
     /// Sum of the latest response times, which have not been added to `whole` yet. `last` has the sums of their parts.
-    /// They are at most `last_whole`, so they do not overflow if it does not.
+    /// None of these sums exceeds `last_whole`, so none overflows as long as `last_whole` does not.
     last_whole: u64,
     last: [u64; PARTS],
 }

@@ -81,7 +81,7 @@ pub(crate) struct InHand {
     pub reads: u32,
     /// Number of writes in service.
     pub writes: u32,
-    /// Remaining time of these reads and writes, until the last of them ends.
+    /// Time until the last of the reads and writes in service ends.
     pub rest: Time,
     /// Remaining time of the running GC if it is not interrupted; `None` if the chip is not in GC.
     pub gc_rest: Option<Time>,

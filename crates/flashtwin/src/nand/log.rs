@@ -13,7 +13,7 @@ use crate::units::{Lpn, Time};
 pub enum Place {
     /// A chip.
     Chip(u32),
-    /// A parallel unit of a chip: the number of the chip, and that of the unit within the chip.
+    /// A parallel unit (a part of the planes) of a chip: the number of the chip, and that of the unit within the chip.
     Unit(u32, u32),
     /// The second register of a chip. With cached commands, it holds an operation that begins before its predecessor
     /// has ended.
@@ -88,8 +88,8 @@ pub enum FlashEvent {
         /// The chip.
         chip: u32,
     },
-    /// With cached commands, an operation may begin before its predecessor has ended. Such an operation now became the
-    /// chip's current one.
+    /// With cached commands, an operation may begin before its predecessor has ended. Such an operation has now become
+    /// the chip's current one.
     Moved {
         /// Instant from which this operation was the only one of the chip.
         since: Time,

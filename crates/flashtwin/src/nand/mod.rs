@@ -152,7 +152,7 @@ pub struct PageOp {
     pub stream: Stream,
     /// Whether the host waits until the data would survive a power loss (forced unit access).
     pub fua: bool,
-    /// Number of dies to which a program has been sent again because its die failed. Usually 0.
+    /// Number of times that a program was sent to another die, because its die had failed. Usually 0.
     pub again: u8,
     pub enqueued: Time,
     /// Total GC time of the chip until this operation was queued.
@@ -253,7 +253,8 @@ impl FlashStats {
         self.ops[cause as usize] += n;
     }
 
-    /// Counts the program of an operation: by its cause, or as a repetition if an earlier die failed.
+    /// Counts the program of an operation: by its cause, or in `programs_again` if it repeats a program on a die that
+    /// has failed.
     #[inline]
     fn add_program(&mut self, op: &PageOp) {
         match op.again {
@@ -371,7 +372,8 @@ fn drain_time_as_printed(
 }
 
 impl Nand {
-    /// Creates flash that writes by units. The placement rules of a user replace those that `spec` names.
+    /// Creates flash that writes by units (parts of the flash that are erased as a whole). The placement rules of a
+    /// user replace those that `spec` names.
     ///
     /// # Errors
     /// Fails if `spec` does not write by units, or if some sequence of writes would find no room.
@@ -406,7 +408,8 @@ impl Nand {
         }
     }
 
-    /// Queues a write on flash that writes by units. `asked` is the placement that the host requests.
+    /// Queues a write on flash that writes by units (parts of the flash that are erased as a whole). `asked` is the
+    /// placement that the host requests.
     #[inline(never)]
     pub fn write_by_unit(
         &mut self,
@@ -421,13 +424,15 @@ impl Nand {
         }
     }
 
-    /// Whether the flash writes by units, and thus assigns a place to a page when its write is queued.
+    /// Whether the flash writes by units (parts of the flash that are erased as a whole), and thus assigns a place to a
+    /// page when its write is queued.
     #[inline(always)]
     pub fn has_units(&self) -> bool {
         matches!(self, Nand::Units(_))
     }
 
-    /// Returns the tables and placement rules of flash that writes by units; `None` for other flash.
+    /// Returns the tables and placement rules of flash that writes by units (parts of the flash that are erased as a
+    /// whole); `None` for other flash.
     pub fn units(&self) -> Option<&placement::Placed> {
         match self {
             Nand::Units(n) => Some(&n.map.device),
@@ -435,7 +440,7 @@ impl Nand {
         }
     }
 
-    /// Returns the tables and placement rules of flash that writes by units, mutably.
+    /// Returns the tables and placement rules of flash that writes by units ([`Nand::units`]), mutably.
     pub fn units_mut(&mut self) -> Option<&mut placement::Placed> {
         match self {
             Nand::Units(n) => Some(&mut n.map.device),
@@ -497,7 +502,7 @@ impl Nand {
         }
     }
 
-    /// Sets the number of the back end's first resource among the resources of the event queue.
+    /// Sets the number that the first resource of this back end (a chip or a lane) has in the event queue.
     pub fn set_first_resource(&mut self, first: usize) {
         match self {
             Nand::Msr(n) => n.first_resource = first,
@@ -507,9 +512,9 @@ impl Nand {
         }
     }
 
-    /// Processes the event of a resource, which is numbered from the back end's first one. Stores a finished operation
-    /// in `done`, which must be empty. Returns the chip to activate afterwards, or `None` if the chip only continued a
-    /// collection.
+    /// Processes the event of a resource (such as a chip or a channel), which is numbered from the back end's first
+    /// one. Stores a finished operation in `done`, which must be empty. Returns the chip to activate afterwards, or
+    /// `None` if the chip only continued a collection.
     #[inline(always)]
     pub fn on_event(
         &mut self,
@@ -670,7 +675,7 @@ impl Nand {
         }
     }
 
-    /// Takes over from `of` the number of erases that a block survives.
+    /// Sets the number of erases that a block survives to that of the flash `of`.
     pub fn limit_erases(&mut self, of: &Nand) {
         if let (Nand::Modern(n), Nand::Modern(of)) = (self, of) {
             n.map.ftl.shape.erase_limit = of.map.ftl.shape.erase_limit;
@@ -754,7 +759,8 @@ impl Nand {
     }
 
     /// Returns the time until a chip has completed its reads and writes, and its part of a running collection, on a
-    /// device that writes by units. There, all chips of a group execute a collection together.
+    /// device that writes by units. There, the chips form groups, and all chips of a group execute a collection
+    /// together.
     #[inline(never)]
     fn drain_time_by_units(&self, chip: usize, now: Time) -> Time {
         let gc_rest = self.in_hand(chip, now).gc_rest;

@@ -1,7 +1,8 @@
 //! The owner of a page operation: the receiver of its result. A kind and a number are stored together in 32 bits.
 //!
-//! Both a device and an array send operations to flash, but never to the same flash. An array sends single pages
-//! only to members without a front end of their own.
+//! Both a device and an array send operations to flash, but never to the same flash. An array sends single pages only
+//! to members with a front end that takes no time, that is, without a buffer and without delays in the link, the queues
+//! or the controller.
 
 /// Kinds of receivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +24,7 @@ pub enum Receiver {
 pub struct Owner(u32);
 
 impl Owner {
-    /// Number of bits for the number of an owner. The number of a cached page has two more bits.
+    /// Number of bits that store the number of an owner. The number of a cached page has two more bits.
     const BITS: u32 = 29;
     const HOST_REQUEST: u32 = 4;
     const MEMBER_REQUEST: u32 = 5;

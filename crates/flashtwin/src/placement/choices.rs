@@ -1,5 +1,5 @@
-//! Parses parts of the setup of a device that writes by units: the choices of a scheme, a victim rule and a scope, and
-//! the lists of handles.
+//! Parses parts of the setup of a device that writes by units (sets of blocks that are erased together): the choices of
+//! a scheme, a victim rule and a scope, and the lists of handles.
 
 use super::setup::Isolation;
 use crate::component::Component;
@@ -35,7 +35,8 @@ impl Choice {
     }
 }
 
-/// Parses the types of handles from text: `8` is eight handles of type `ii`, and `ii,pi` is one handle of each type.
+/// Parses the types of handles from text. `8` means eight handles of type `ii` (initially isolated). `ii,pi` means one
+/// handle of type `ii` and one of type `pi` (persistently isolated).
 pub(crate) fn handles(text: &str) -> Result<Vec<Isolation>, String> {
     if let Ok(n) = text.parse::<u16>() {
         return Ok(vec![Isolation::Initially; usize::from(n)]);

@@ -1,5 +1,5 @@
-//! A device that programs pages into units, without time. Writes, trims and commands of the host change the tables at
-//! once. (The terms unit, group, class, owner and scope are defined in docs/placement.md.)
+//! A device that programs pages into units and is simulated without time. Writes, trims and commands of the host change
+//! the tables at once. (The terms unit, group, class, owner and scope are defined in docs/placement.md.)
 //!
 //! The *host clock* is the number of pages that the host has written. A collection *gains* the pages of its victim that
 //! are not live, because they become free.
@@ -114,7 +114,8 @@ pub(crate) struct Collection {
     class: Option<Class>,
     /// State of the unit when its collection began.
     pub view: UnitView,
-    /// Owner of all moved pages; `None` if the scheme chooses an owner for each page.
+    /// Owner (kind of unit) to which all live pages of the unit are moved; `None` if the scheme chooses an owner for
+    /// each page.
     to: Option<Owner>,
     /// Number of pages moved so far.
     pub moved: u32,
@@ -143,17 +144,17 @@ pub struct Placed {
     pub(super) survivors: Survivors,
     victim: AnyVictim,
     pub(super) scope: AnyScope,
-    /// Limit on the live pages of a victim within the scope: it may have at most this number of live pages more than
-    /// the closed unit with the fewest. `None` means no limit.
+    /// A victim within the scope may have at most this number of live pages more than the closed unit with the fewest
+    /// live pages. `None` means no limit.
     tolerance: Option<u32>,
     pub(super) low: u32,
-    /// Early watermark, at least `low`: a collection without time begins if at most this number of the group's units is
-    /// free. A collection with time may, but need not, begin then.
+    /// Early watermark, at least `low`. If at most this number of the group's units is free, a device without time
+    /// begins a collection. A device with time may begin one, but need not.
     pub(super) early: u32,
     /// Minimum number of pages that a collection must gain to begin while more than `low` units are free.
     least_gain: u32,
-    /// For each group, a host clock: before it, the collection of any unit gains fewer than `least_gain` pages, because
-    /// a host page makes at most one page invalid. Trims and early closes of units reset the value to 0. Snapshots omit
+    /// For each group, a value of the host clock. Before this value, no collection gains `least_gain` pages, because a
+    /// host page makes at most one page invalid. Trims and early closes of units reset the value to 0. Snapshots omit
     /// the value, because it follows from the rest of the state.
     pub(super) rests_until: Vec<u64>,
     pub(super) pages: Pages,
@@ -173,7 +174,7 @@ pub struct Placed {
     collecting: Vec<bool>,
 }
 
-/// Counts of the collections that were executed without time.
+/// Counts of the collections that were executed in no simulated time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Untimed {
     pub moves: u64,
@@ -375,8 +376,9 @@ impl Placed {
         to
     }
 
-    /// Returns page `lpn`, which the host is about to program, with the class that the scheme assigns. Must be called
-    /// once per program, in the order of the programs. `to` must be the destination of `id`.
+    /// Returns page `lpn`, which is about to be programmed for the host, with its group and the class that the scheme
+    /// assigns to it. Must be called once per program, in the order of the programs. `to` must be the destination of
+    /// `id`.
     #[inline(always)]
     pub(crate) fn ask(
         &mut self,
@@ -411,7 +413,7 @@ impl Placed {
         }
     }
 
-    /// Makes room for a page, by collecting without time. Returns the group that has room.
+    /// Makes room for a page by collections that take no simulated time. Returns the group that has room.
     #[inline(always)]
     pub(crate) fn room_for(&mut self, page: &PageToPut) -> Result<u32, NoRoom> {
         self.make_room(page.group, page.class);
@@ -484,8 +486,8 @@ impl Placed {
         u64::from((self.classes.clock() as u32).wrapping_sub(at))
     }
 
-    /// Returns the group for a write without a placement id (P-7). The class stays in the group that it used last while
-    /// it has an open unit there. Otherwise, the group with the most free units is chosen.
+    /// Returns the group for a write without a placement id. The class stays in the group that it used last while it
+    /// has an open unit there. Otherwise, the group with the most free units is chosen.
     fn roam(&mut self, class: Class) -> u32 {
         let owner = self.classes.host(class);
         let now = self.roams[usize::from(class)];
@@ -498,8 +500,8 @@ impl Placed {
         group
     }
 
-    /// Opens a unit for the class in the wanted group, or, if that group is full, in another group (P-8). Returns the
-    /// group with the unit.
+    /// Returns a group in which the class has an open unit: the wanted group or, if that group is full, another one.
+    /// Opens the unit if necessary.
     #[inline(never)]
     fn group_with_room(&mut self, wanted: u32, class: Class, lpn: Lpn) -> Result<u32, NoRoom> {
         if self.open(wanted, class) {
@@ -569,7 +571,7 @@ impl Placed {
         }
     }
 
-    /// Prefetches the data that a write of the logical page `lpn` accesses first.
+    /// Prefetches the data that a write of the logical page `lpn` accesses first into the processor's cache.
     #[inline(always)]
     pub fn prefetch(&self, lpn: Lpn) {
         if lpn.0 < self.setup.logical_pages {
@@ -640,7 +642,8 @@ impl Placed {
                 false => self.setup.unit_pages - unit.live,
             }
         });
-        // If another unit gains enough, although the chosen victim does not, `missing` is 0.
+        // Number of pages that must still become invalid before the collection of any unit gains enough. If another
+        // unit than the chosen victim gains enough, the number is 0.
         let missing = self.least_gain.saturating_sub(dead.max().unwrap_or(0));
         self.rests_until[group as usize] = self.classes.clock() + u64::from(missing);
         None
@@ -785,8 +788,8 @@ impl Placed {
         self.classes.host(self.known(class))
     }
 
-    /// Returns the owner that receives the live pages of units of the owner `from`, if the scheme does not choose it
-    /// page by page.
+    /// Returns the owner (kind of unit) to which the live pages of a unit of the owner `from` are moved. Used if the
+    /// scheme does not choose an owner for each page.
     fn destination(&self, from: Owner) -> Owner {
         super::victims::destination(&self.classes, self.survivors, from)
     }
@@ -821,8 +824,8 @@ impl Placed {
         }
     }
 
-    /// Whether a command may close units of the group now. If a collection is moving pages to open units of the host,
-    /// this is the case only if another unit is free.
+    /// Whether a command may now close open units of the group. While a collection moves pages to open units of the
+    /// host, this requires that another unit is free.
     pub(super) fn may_close(&self, group: u32) -> bool {
         !self.collecting[group as usize] || !self.mixes_survivors() || self.units.free(group) > 0
     }
@@ -857,8 +860,7 @@ impl Placed {
         }
     }
 
-    /// Checks that the tables agree with each other and with the counts (invariants I1 to I3, I6 and I7 of the
-    /// specification).
+    /// Checks that the tables agree with each other and with the counts.
     ///
     /// # Errors
     /// The error names the first disagreement.
@@ -891,9 +893,9 @@ impl Placed {
         self.check_isolation()
     }
 
-    /// Checks that, if survivors are kept apart, only isolated classes have units of their own for survivors.
-    /// (Invariant I4 states that each page was last written with the class of its unit. It is checked by the naive
-    /// implementation in the tests.)
+    /// Checks that, if survivors are kept apart, only isolated classes have units of their own for survivors. (Another
+    /// invariant is checked by the naive implementation in the tests: each page was last written with the class of its
+    /// unit.)
     fn check_isolation(&self) -> Result<(), String> {
         for group in 0..self.setup.groups {
             for &unit in self.units.opened(group) {

@@ -32,7 +32,7 @@ pub struct HandleStatus {
     /// The reclaim unit handle.
     pub handle: u16,
     /// Number of pages that can still be written to the handle's open unit. If the handle has no open unit, the number
-    /// of pages of a whole unit. Therefore never 0.
+    /// of pages of a whole unit. The number is therefore never 0.
     pub pages_left: u32,
 }
 
@@ -49,11 +49,11 @@ pub struct Totals {
 
 impl Placed {
     /// For each id, in order, closes the open unit of the handle that the id selects, even if the unit is not full.
-    /// Does nothing for a handle without an open unit (P-9), nor for a group while a collection may need its open units
-    /// for moved pages. If classes are not handles, closes nothing at all.
+    /// Skips handles without an open unit. Also skips groups in which a collection may need the open units for moved
+    /// pages. If classes are not handles, closes nothing at all.
     ///
     /// # Errors
-    /// Fails if an id is not valid, or if there are more than 128 ids (P-10). In both cases, no unit is closed.
+    /// Fails if an id is not valid, or if there are more than 128 ids. In both cases, no unit is closed.
     pub fn update(&mut self, ids: &[u16]) -> Result<(), InvalidField> {
         if ids.len() > UPDATE_MAX {
             return Err(InvalidField);

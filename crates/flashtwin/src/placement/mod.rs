@@ -7,9 +7,9 @@
 //! file per scope in `scopes/`). The live pages of that unit, the *survivors*, are moved to other units, and the unit
 //! is erased.
 //!
-//! The module [`device`] implements placement and collection without time. [`timed`] has the steps for a back end with
-//! time, and [`fdp`] the commands of NVMe flexible data placement. [`theory`] has closed forms for comparison.
-//! [`script`] executes operations that are given as text.
+//! The module [`device`] implements placement and collection for a device that is simulated without time. [`timed`] has
+//! the steps for a back end that simulates time, and [`fdp`] the commands of NVMe flexible data placement. [`theory`]
+//! has closed forms for comparison. [`script`] executes operations that are given as text.
 
 mod choices;
 mod device;

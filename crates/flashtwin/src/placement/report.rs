@@ -1,11 +1,12 @@
-//! Counts of a device, in total, by class and by owner of units.
+//! Counts of a device: in total, by class, and by owner (the kind of pages that a unit holds).
 
 use super::device::Placed;
 use super::scheme::Class;
 use super::state::{live_of, OwnerCounts};
 use crate::ftl::Owner;
 
-/// Counts of an owner, and the live pages and units that it holds.
+/// Counts of one owner (a kind of units, such as those for host pages of class 0), and the live pages and units that
+/// the owner holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnerReport {
     /// Name of the owner: `h0` for host pages of class 0; `g0` for moved pages of class 0, if these are kept apart from
@@ -28,8 +29,8 @@ pub struct OwnerReport {
 pub struct PlacementReport {
     /// Owners that have had a unit so far.
     pub owners: Vec<OwnerReport>,
-    /// Number of moved pages, by the class of the page that waited for room (first index) and by the owner of the
-    /// collected unit.
+    /// Number of moved pages, for each class of the page that waited for room (first index) and each owner (kind of
+    /// unit) of the collected unit.
     pub caused: Vec<Vec<u64>>,
     /// Pages that the host wrote.
     pub host_pages: u64,

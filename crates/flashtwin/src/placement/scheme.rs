@@ -58,11 +58,11 @@ words! {
     pub enum Survivors {
         /// Moved pages of an isolated class go to units of their own. Moved pages of all other classes share units.
         Apart = "apart",
-        /// Pages go to the open unit of their class, which also receives host pages.
+        /// Moved pages go to the open unit of their class, which also receives host pages.
         Same = "same",
         /// Pages go to units that all classes share.
         Shared = "shared",
-        /// Pages go to the open unit of the next class; pages of the last class stay in it.
+        /// Moved pages go to the open unit of the next class. Moved pages of the last class stay in the last class.
         Next = "next",
         /// The scheme determines the class of each moved page.
         Scheme = "scheme",
@@ -167,8 +167,8 @@ pub trait Scheme: Send + Sync {
     /// Returns the needs of the scheme, including the number of its classes.
     fn needs(&self) -> Needs;
 
-    /// Returns the name that results contain. A shipped scheme does not implement this function, because its name is in
-    /// its [`Entry`].
+    /// Returns the name of the scheme in results. A shipped scheme does not implement this function, because its name
+    /// is in its [`Entry`].
     fn name(&self) -> &str {
         "own"
     }

@@ -102,8 +102,8 @@ impl Setup {
         Ok(Parts { scheme, scope })
     }
 
-    /// Checks the setup of a device that runs in time. Every load must find room even while units wait for their
-    /// programs (P-3). The scheme must not need to know the load in advance.
+    /// Checks two conditions for a device that is simulated with time. Every load must find room even while units wait
+    /// for their programs. The scheme must not need to know the load in advance.
     pub(crate) fn check_timed(&self) -> Result<(), SetupError> {
         let needs = self.parts()?.scheme.needs();
         self.check_needs(&needs)
@@ -239,7 +239,8 @@ impl Setup {
         Ok((survivors, isolated))
     }
 
-    /// Checks that every load finds room (P-3). Each owner may hold `units_of_owner` units that cannot be collected.
+    /// Checks that every load finds room, even if each owner (kind of unit) holds `units_of_owner` units that cannot be
+    /// collected.
     pub(super) fn check_room(
         &self,
         needs: &Needs,

@@ -55,7 +55,8 @@ pub(crate) struct Classes {
     clock: u64,
     /// Counts of each owner.
     pub counts: Vec<OwnerCounts>,
-    /// Number of moved pages, by the class of the page that waited for room and by the owner of the collected unit.
+    /// Number of moved pages, for each class of the page that waited for room and each owner (kind of unit) of the
+    /// collected unit.
     pub caused: Vec<u64>,
     /// Number of units in use, by group and owner.
     in_use: Vec<u32>,

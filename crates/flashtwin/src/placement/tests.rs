@@ -27,7 +27,7 @@ fn result(step: &Step) -> String {
     parts.cloned().collect::<Vec<_>>().join("; ")
 }
 
-/// Test vectors F1 to F18, with the state after each operation.
+/// Test vectors F1 to F18 (`vectors.txt`), with the state after each operation.
 #[test]
 fn vectors() {
     let mut found = 0;
@@ -109,8 +109,8 @@ fn random_case(seed: u64) -> (String, Vec<String>) {
     (setup, ops)
 }
 
-/// Checks the numbers of moved pages against those of the naive implementation, by the class of the page that waited
-/// for room and by the owner of the collected unit.
+/// Compares the numbers of moved pages with those of the naive implementation. They are counted by the class of the
+/// page that waited for room and by the owner (kind of unit) of the collected unit.
 fn assert_caused(device: &Placed, twin: &naive::Naive) {
     let report = device.report();
     for (class, row) in report.caused.iter().enumerate() {

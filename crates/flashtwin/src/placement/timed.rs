@@ -1,5 +1,5 @@
-//! Functions for a back end with time. Tables and rules are the same as without time, but each step of a collection is
-//! executed separately.
+//! Functions for a back end that simulates time. Tables and rules are the same as without time, but each step of a
+//! collection is executed separately.
 
 use super::device::{Placed, Untimed};
 use super::ids::Resolved;
@@ -36,7 +36,7 @@ impl Placed {
         self.units.reset_wear();
     }
 
-    /// Returns the counts of the collections that were executed without time.
+    /// Returns the counts of the collections that were executed in no simulated time.
     pub(crate) fn untimed(&self) -> Untimed {
         self.untimed
     }
@@ -101,8 +101,8 @@ impl Placed {
 
     // ---- programs ----
 
-    /// Counts a page that has a place in a unit, but is not programmed yet. While a unit has such pages, it is not
-    /// collected.
+    /// Counts a page to which a place in a unit was assigned, but which is not programmed yet. While a unit has such
+    /// pages, it is not collected.
     #[inline]
     pub(crate) fn await_program(&mut self, ppn: Ppn) {
         self.units.await_program(ppn);
@@ -115,7 +115,7 @@ impl Placed {
         self.units.programmed(unit, pages)
     }
 
-    /// Whether a group has pages that have a place, but are not programmed yet.
+    /// Whether a group has pages that are assigned to a place in a unit, but not programmed yet.
     pub(crate) fn is_awaited(&self, group: u32) -> bool {
         let mut opened = self.units.opened(group).iter();
         opened.any(|&unit| self.units.unit(unit).awaited > 0)
@@ -128,7 +128,7 @@ impl Placed {
         self.units.is_live(unit, page)
     }
 
-    /// Returns the logical page that is stored at page `page` of a unit, if it is live.
+    /// Returns the logical page that is stored at page `page` of a unit, or was stored there before it became invalid.
     #[inline]
     pub(crate) fn lpn_at(&self, unit: u32, page: u32) -> Lpn {
         self.units.lpn_at(unit, page)

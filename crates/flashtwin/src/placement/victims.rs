@@ -12,8 +12,8 @@ pub(super) struct Choice<'a> {
     pub asked: &'a Asked<'a>,
     pub scope: &'a AnyScope,
     pub survivors: Survivors,
-    /// Limit on the live pages of a victim within the scope: it may have at most this number of live pages more than
-    /// the closed unit with the fewest. `None` means no limit.
+    /// A victim within the scope may have at most this number of live pages more than the closed unit with the fewest
+    /// live pages. `None` means no limit.
     pub tolerance: Option<u32>,
     pub low: u32,
 }
@@ -170,8 +170,8 @@ impl AnyVictim {
     }
 }
 
-/// Returns the owner that receives the live pages of units of the owner `from`, for schemes that do not choose the
-/// class of each moved page.
+/// Returns the owner (kind of unit) to which the live pages of a unit of the owner `from` are moved, for schemes that
+/// do not choose the class of each moved page.
 pub(super) fn destination(classes: &Classes, survivors: Survivors, from: Owner) -> Owner {
     let Some(class) = classes.class_of(from) else {
         return from;

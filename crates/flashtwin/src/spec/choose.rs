@@ -10,7 +10,8 @@ use crate::component::{Chosen, Component, Kind, Settings};
 /// their defaults.
 ///
 /// # Errors
-/// The error contains the wrong word and the permitted words. It calls the component a `what`.
+/// The error contains the wrong word and the permitted words. `what` is the name of the kind of component in the
+/// message, such as `scheme`.
 pub(crate) fn choose(
     what: &str,
     among: &[Component],

@@ -118,8 +118,8 @@ impl DeviceSpec {
         self.geometry.page_bytes / SECTOR_BYTES
     }
 
-    /// Returns the low watermark of a plane: a plane collects if at most this number of its blocks is free. Used with
-    /// copy-back, where a pool is a plane.
+    /// Returns the low watermark of a plane: a plane collects if at most this number of its blocks is free. Used by the
+    /// `msr` back end with copy-back, where a pool (a set of blocks that is collected on its own) is a plane.
     pub fn low_blocks_plane(&self) -> u32 {
         saturating_u32(percent_of(
             self.geometry.blocks_per_plane.into(),
@@ -127,8 +127,8 @@ impl DeviceSpec {
         ))
     }
 
-    /// Returns the low watermark of a chip: a chip collects if at most this number of its blocks is free. Used without
-    /// copy-back, where a pool is a chip.
+    /// Returns the low watermark of a chip: a chip collects if at most this number of its blocks is free. Used where a
+    /// pool is a chip: always except with copy-back on the `msr` back end.
     pub fn low_blocks_chip(&self) -> u32 {
         saturating_u32(percent_of(
             self.blocks_per_chip().into(),
@@ -150,8 +150,9 @@ impl DeviceSpec {
         }
     }
 
-    /// Returns the number of blocks that a pool has open at the same time. Two blocks are open if pages are separated
-    /// by `ftl.separation`, by the buffer policy, or by an SLC write cache. Otherwise, one block is open.
+    /// Returns the number of blocks that a pool (a set of blocks that is collected on its own) has open at the same
+    /// time. Two blocks are open if pages are separated by `ftl.separation`, by the buffer policy, or by an SLC write
+    /// cache. Otherwise, one block is open.
     pub fn write_streams(&self) -> u32 {
         let one = self.ftl.separation == Separation::None
             && !self.policy_separates()
@@ -180,8 +181,8 @@ impl DeviceSpec {
         saturating_u32(percent_of(self.blocks_per_chip().into(), percent))
     }
 
-    /// Returns the number of data pages of the second block that a pool has open. If this block is in SLC mode, the
-    /// number is a multiple of the pages per program.
+    /// Returns the number of data pages of the second open block of a pool (see [`DeviceSpec::write_streams`]). If this
+    /// block is in SLC mode, the number is a multiple of the pages per program.
     pub fn hot_pages_per_block(&self) -> u32 {
         let data_pages = self.data_pages_per_block();
         match &self.nand {
@@ -232,7 +233,7 @@ impl DeviceSpec {
         }
     }
 
-    /// Returns the properties of programs that buffer policies use.
+    /// Returns those properties of flash programs that buffer policies use.
     pub fn programs(&self) -> Programs {
         let slowest = self.timing.program_by_type.iter().max();
         let slowest = slowest.copied().unwrap_or(Time::ZERO);

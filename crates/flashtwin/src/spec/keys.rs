@@ -60,8 +60,8 @@ pub fn keys() -> &'static [KeyDoc] {
         let declared = ROWS.iter().copied().flatten().flat_map(with_components);
         let all = declared.chain(of_policies()).chain(FIGURES.iter().copied());
         let mut all: Vec<KeyDoc> = all.collect();
-        // `nand.backend` is declared with the device instead of in its section. Therefore, the rows are sorted by
-        // section.
+        // The key `nand.backend` is declared with the device, not with the other keys of `[nand]`. Therefore, the rows
+        // are sorted by section.
         all.sort_by_key(|doc| SECTIONS.iter().position(|name| *name == section_of(doc)));
         all
     });

@@ -7,7 +7,8 @@ use crate::component::{words, FromSetting, Kind, Value};
 use crate::units::{saturating_u32, Time};
 
 words! {
-    /// Values of `nand.backend`. Each variant of [`Nand`] with the same name has the parameters of this back end.
+    /// Values of `nand.backend`. For each value, the variant of [`Nand`] with the same name has the parameters of the
+    /// back end.
     pub(super) enum Backend {
         /// Stands for [`Nand::Msr`].
         Msr = "msr",
@@ -59,23 +60,23 @@ impl Field for Nand {
 }
 
 words! {
-    /// Mapping of blocks to planes, which the reference calls "plane block mapping". The reference's value 2 does not
-    /// work.
+    /// Mapping of blocks to planes, which the reference (DiskSim) calls "plane block mapping". The reference's value 2
+    /// does not work.
     pub enum PlaneMapping {
-        /// The reference's value 1: plane = block / blocks_per_plane.
+        /// Value 1 in the reference (DiskSim): plane = block / blocks_per_plane.
         Concatenated = "concatenated",
-        /// The reference's value 3: plane = block mod planes.
+        /// Value 3 in the reference (DiskSim): plane = block mod planes.
         Striped = "striped",
     }
 }
 
 words! {
-    /// Planes to which a page may be written. The reference calls this "allocation pool logic". The reference's value 0
-    /// (gangs) is not modelled.
+    /// Planes to which a page may be written. The reference (DiskSim) calls this "allocation pool logic". The
+    /// reference's value 0 (gangs) is not modelled.
     pub enum AllocationPool {
-        /// The reference's value 1: any plane of the chip.
+        /// Value 1 in the reference (DiskSim): any plane of the chip.
         Chip = "chip",
-        /// The reference's value 2: only the plane that holds the old copy.
+        /// Value 2 in the reference (DiskSim): only the plane that holds the old copy.
         Plane = "plane",
     }
 }

@@ -21,8 +21,8 @@ impl DeviceSpec {
         Self::with_overrides(toml_text, origin, &[])
     }
 
-    /// Reads a device file like [`DeviceSpec::parse`], but first sets dotted keys. Their values are in TOML syntax, or
-    /// are bare words: `("buffer.capacity", "32MiB")`.
+    /// Reads a device file like [`DeviceSpec::parse`], but first sets the dotted keys in `overrides`. Their values are
+    /// in TOML syntax, or are bare words: `("buffer.capacity", "32MiB")`.
     ///
     /// The value `none` removes a key or a section (`("buffer", "none")`). If an override changes a selector, such as
     /// the policy or the back end, some keys of the file may no longer have a meaning. These keys are dropped. In a
@@ -57,7 +57,7 @@ pub(super) fn given<'a>(key: &'a str, text: &str) -> (&'a str, Entry) {
     (key, Entry { place, node })
 }
 
-/// Returns the device that the tree describes, after the overrides are applied.
+/// Applies the overrides to the tree, and returns the device that the tree then describes.
 pub(super) fn from_tree(
     tree: &mut Tree,
     overrides: Vec<(&str, Entry)>,
@@ -72,7 +72,7 @@ pub(super) fn from_tree(
     Ok(spec)
 }
 
-/// Returns the values in the tree, after the overrides are applied. Each value has been checked individually.
+/// Applies the overrides to the tree, and returns its values. Each value has been checked individually.
 pub(super) fn read(
     tree: &mut Tree,
     mut overrides: Vec<(&str, Entry)>,
@@ -156,13 +156,14 @@ impl Table<'_> {
                     None => return false,
                 },
             };
-            // A selector with a wrong value is an error of its own. The keys that depend on it are then not reported,
-            // too.
+            // If a selector has a wrong value, only that error is reported. Keys that depend on the selector cause no
+            // further error.
             self.is_word(selector, value) && !is_met(selector, wanted, value)
         })
     }
 
-    /// Whether it is unknown if the key has a meaning, because one of its selectors is missing or has a wrong value.
+    /// Whether it cannot be decided if the key has a meaning, because one of its selectors is missing or has a wrong
+    /// value.
     fn undecided(&self, doc: &KeyDoc) -> bool {
         let mut selectors = doc.only.iter().map(|(selector, _)| selector);
         selectors.any(

@@ -149,8 +149,8 @@ fn neutral(doc: &KeyDoc) -> Option<Value> {
     match (doc.kind, doc.default) {
         (_, OPTIONAL) => None,
         (Kind::Bool, _) => Some(Value::Bool(false)),
-        // At this point, the kind does not have the names of the components, because they are added when the tables are
-        // created.
+        // The text is not converted by the kind, because the kind does not have the names of the components yet. They
+        // are added when the tables are created.
         (Kind::Choice(_), Some(text)) => Some(Value::Text(text.trim_matches('"').into())),
         (kind, Some(text)) => Some(default_value(kind, text)),
         (_, None) => Some(Value::Float(0.0)),
@@ -274,9 +274,10 @@ impl FromSetting for Vec<Time> {
 /// }
 /// ```
 ///
-/// `v` is the name of the values that the reader receives. `spec` is the name of the whole specification that the
-/// writer receives; an expression for the section in this specification follows. An entry has the key's dotted name,
-/// its kind, the text of its default, its conditions, its description and its source. After these, an entry may have:
+/// `v` is a name for the values that the reader receives, and `spec` a name for the whole specification that the writer
+/// receives. The expression after `=>` returns the section within this specification. An entry has the key's dotted
+/// name, its kind, the text of its default, its conditions, its description and its source. After these, an entry may
+/// have:
 ///
 /// * `follows FIELD`: if the key is omitted, it has the value of an earlier field. If its value equals that of the
 ///   earlier field, the key is not written.

@@ -8,7 +8,8 @@ use crate::ftl::{Apart, Levelling, Shape};
 use crate::units::saturating_u32;
 
 impl Shape {
-    /// Returns the shape of a device's page map. If `pools_are_planes`, each plane is a pool, otherwise each chip.
+    /// Returns the shape of a device's page map. If `pools_are_planes`, each plane is a pool (a set of blocks that is
+    /// collected on its own), otherwise each chip.
     pub fn of(spec: &DeviceSpec, pools_are_planes: bool) -> Shape {
         let g = &spec.geometry;
         let pools_per_chip = if pools_are_planes {

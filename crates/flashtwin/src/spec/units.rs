@@ -97,13 +97,13 @@ impl DeviceSpec {
         self.blocks_per_chip() / self.blocks_per_unit()
     }
 
-    /// Returns a percentage of the units of a group as a number of units, rounded down.
+    /// Converts a percentage of a group's units to a number of units, rounded down.
     fn units_of_percent(&self, percent: f64) -> u32 {
         saturating_u32(percent_of(self.units_per_group().into(), percent))
     }
 
     /// Returns the early watermark: a group with at most this number of free units may collect early. Early collections
-    /// run while no host operation waits, or let host writes pass.
+    /// run while no host operation waits, or let host writes run between two moves.
     fn early_units(&self) -> u32 {
         let begins_early =
             self.gc.preemptible || (self.nand.modern()).is_some_and(|modern| modern.background_gc);

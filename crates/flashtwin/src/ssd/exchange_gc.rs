@@ -28,8 +28,8 @@ impl Ssd {
     /// Returns the specification of this device with other values for keys of garbage collection.
     ///
     /// # Errors
-    /// Fails if a key cannot change while the device runs, if a value is wrong, or if the device writes by units
-    /// ([`Ssd::placement`]).
+    /// Fails if a key cannot change while the device runs, if a value is wrong, or if the device writes by units (sets
+    /// of blocks that are erased together, [`Ssd::placement`]).
     pub fn may_set_gc(&self, settings: &[(&str, &str)]) -> Result<DeviceSpec, SpecError> {
         let spec = self.spec().with_gc(settings)?;
         if let (Some((key, value)), false) = (settings.first(), self.backend.nand.can_set_gc()) {

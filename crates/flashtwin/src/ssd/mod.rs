@@ -40,7 +40,8 @@ pub struct Flash {
     next_write: u32,
     /// Whether a die is dead.
     has_dead: bool,
-    /// A user's placement rules, which replace those of the specification. `None` if the latter are used.
+    /// A user's placement rules, which replace those of the specification. `None` if those of the specification are
+    /// used.
     rules: Option<Box<UserRules>>,
     /// Record of the chips whose drain times have changed ([`times`]). `None` if the policy does not use it.
     record: Option<Box<WorkRecord>>,
@@ -355,7 +356,7 @@ impl Flash {
     }
 
     /// Queues an operation on a chip of a member of an array. Called if the member's front end takes no time. No change
-    /// of the chip's times is recorded, because such a member has no buffer policy.
+    /// of the chip's drain time (time until its work is done) is recorded, because such a member has no buffer policy.
     #[inline(always)]
     pub(crate) fn enqueue_on_member(
         &mut self,
@@ -449,7 +450,8 @@ impl Ssd {
     /// Replaces the placement rules that [`Ssd::spec`] names by a user's rules.
     ///
     /// # Errors
-    /// Fails if the device does not write by units, or if a sequence of writes exists that would find no room.
+    /// Fails if the device does not write by units (sets of blocks that are erased together), or if a sequence of
+    /// writes exists that would find no room.
     ///
     /// # Panics
     /// Panics if the device has been written.

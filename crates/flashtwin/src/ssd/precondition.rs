@@ -98,9 +98,9 @@ impl Ssd {
     }
 
     /// Fills the blocks to which the buffer's policy writes some pages (such as hot pages) separately (D-176). Random
-    /// pages of the whole device are written to these blocks. On each chip, as many pages are written as one such block
-    /// per pool has, and then a random part of as many. Returns false if the device wore out. Does nothing if the
-    /// policy has no such blocks.
+    /// pages of the whole device are written to these blocks. Each chip receives as many pages as one such block per
+    /// pool has, and then a smaller, random number of further pages. Returns false if the device wore out. Does nothing
+    /// if the policy has no such blocks.
     ///
     /// The blocks are filled before the run. Otherwise all chips would collect at the start of the run: to open such a
     /// block, a chip needs a free block, for which it must collect several blocks in succession. Pages are drawn from

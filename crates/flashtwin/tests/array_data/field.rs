@@ -1,5 +1,6 @@
 //! The parity arithmetic of RAID-6, on eight bytes at a time: GF(2^8) with the polynomial 0x11d. Each page of data in a
-//! stripe has a place k. P is the sum of the data of all places. Q is the sum of the data times g^k.
+//! stripe has a place k. P is the sum of the data of all places. Q is the sum, over all places k, of the data of the
+//! place multiplied by g^k.
 
 /// Returns each byte of `x` multiplied by the generator g.
 fn twice(x: u64) -> u64 {

@@ -278,8 +278,8 @@ impl Run {
 /// - reads checked,
 /// - failures,
 /// - members rebuilt,
-/// - hedged reads (in an array of groups: pages moved instead),
-/// - hedged reads completed by the second read (in an array of groups: segments trimmed instead),
+/// - hedged reads (an array of groups has none; the number is that of pages moved),
+/// - hedged reads completed by the second read (in an array of groups, the number is that of segments trimmed),
 /// - pages sent on the fast path, for which plain arrays keep no record.
 fn schedule(level: &str, seed: u64) -> Result<[u64; 6], String> {
     let mut rng = Rng::new(seed);

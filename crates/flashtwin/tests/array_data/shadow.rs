@@ -1,5 +1,5 @@
-//! The shadow of an array: the contents of its members' pages, the contents that jobs compute, and the contents that
-//! the host may read.
+//! The shadow of an array: the contents of its members' pages, the contents that jobs (operations on stripes) compute,
+//! and the contents that the host may read.
 //!
 //! The shadow executes the log of an array. If a member reads a page that is being written, the read may return the old
 //! or the new contents; the shadow chooses one of them at random. A read by the host may return the contents of any
@@ -24,7 +24,8 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Returns the position of an array page: the page number on its member, and its data place in the row.
+    /// Returns the position of an array page: the page number on its member, and the place of its data in the row of
+    /// chunks.
     fn place_of(&self, lpn: Lpn) -> (u32, usize) {
         let unit = lpn.0 / self.chunk;
         let row = unit / self.data as u32;
@@ -69,7 +70,7 @@ struct Job {
     kind: JobKind,
     first: u32,
     pages: u32,
-    /// Contents to be written, by page and data place.
+    /// Contents to be written, by page and by the place of the data in the stripe.
     new: HashMap<(u32, usize), u64>,
     /// Contents read, by place and page.
     read: HashMap<(usize, u32), u64>,
@@ -85,7 +86,7 @@ struct PageOp {
     allowed: Vec<u64>,
 }
 
-/// A write of an array page. The page may contain the data of this write.
+/// A write of an array page. A read of the page may return the data of this write.
 struct Written {
     value: u64,
     from: u64,
@@ -105,13 +106,14 @@ pub struct Shadow {
     /// the other.
     twins: HashMap<u32, u32>,
     pages: Vec<Vec<Written>>,
-    /// Number of events so far. A page that is written at this event gets the number as its contents.
+    /// Number of events so far. It also serves as page contents: a write stores the number of the event at which it
+    /// begins.
     clock: u64,
     /// Whether only reads are in flight. All reads of a page must then return the same contents.
     pub at_rest: bool,
     /// Number of reads checked.
     pub reads: u64,
-    /// Number of pages sent on the fast path of small writes. In the log, these pages have larger numbers than
+    /// Number of pages sent on the fast path of small writes. In the log, these pages have larger numbers than all
     /// requests.
     pub pages_of_pairs: u64,
 }
@@ -245,8 +247,8 @@ impl Shadow {
         self.twins.insert(twin, op);
     }
 
-    /// Checks the second read to complete of a pair of hedged reads. If this read was lost with a member, there is no
-    /// result to check.
+    /// Checks the contents that the slower read of a pair of hedged reads has returned. If this read was lost with a
+    /// member, there is nothing to check.
     fn late(&mut self, op: u32) -> Result<(), String> {
         if self.twins.remove(&op).is_some() {
             return Err("the first response is not late".into());
@@ -273,7 +275,7 @@ impl Shadow {
         Ok(op.value)
     }
 
-    /// Adds contents that reads in flight of a page may return.
+    /// Adds a value to the contents that reads of this page may return. This applies to all such reads in flight.
     fn also_allowed(&mut self, lpn: Lpn, value: u64) {
         let reads = self.ops.values_mut().filter(|op| op.lpn == lpn);
         reads.for_each(|op| op.allowed.push(value));
@@ -475,8 +477,8 @@ impl Shadow {
         }
     }
 
-    /// Checks an operation on pages of a group against three conditions. No write of these pages is in flight. A page
-    /// that is written was trimmed before, or never written. A page that is written or trimmed is not being read.
+    /// Checks three conditions for an operation on pages of a group: no write of these pages is in flight; a page to be
+    /// written was trimmed before, or never written; a page to be written or trimmed is not being read.
     fn is_in_order(&self, member: usize, pages: (u32, u32), op: Op) -> Result<(), String> {
         let (first, end) = (pages.0, pages.0 + pages.1);
         let cells = &self.members[member][first as usize..end as usize];

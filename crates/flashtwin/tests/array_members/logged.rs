@@ -126,8 +126,8 @@ fn draw(rng: &mut Rng) -> Array {
     array
 }
 
-/// Applies a random event, or none, to an array, and returns the outcome as text. If two arrays are in equal states and
-/// `rng` is, too, their outcomes are equal.
+/// Applies a random event, or none, to an array, and returns the outcome as text. Arrays in equal states have equal
+/// outcomes if the states of `rng` are equal, too.
 fn intervene(array: &mut Array, rng: &mut Rng) -> String {
     let members = array.spec().members.len() as u64;
     let (what, member) = (rng.below(60), rng.below(members) as usize);

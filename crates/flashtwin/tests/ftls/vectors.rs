@@ -116,8 +116,8 @@ fn vector_dftl_2() {
     );
 }
 
-/// The victim has 8 pages, of which 0, 1, 5 and 9 are live. Only the map entry of page 5 is cached. Pages are written
-/// until a write whose own map entry is cached collects this block.
+/// The victim has 8 pages, of which the logical pages 0, 1, 5 and 9 are live. Only the map entry of page 5 is cached.
+/// The test adds accesses until this block is collected by a write that finds its own map entry in the cache.
 #[test]
 fn vector_dftl_3() {
     let set = dftl("2");
@@ -203,7 +203,7 @@ fn vectors_faster_1_and_2() {
     ];
     on("faster", &off).check(first, "9 host programs, 3 copies, 1 erase");
 
-    // All four pages of log block L0' are written, so the next write finds the log full.
+    // All four pages of the log block with page 18 are written, so the next write finds the log full.
     let refined = [("rw_log_blocks", "2"), ("isolation_blocks", "3")];
     let second = "
         9 | 1 host program, 4 copies, 1 erase | SW[] RW[6* 5* 10* 14*] [18* 9] ISO[- 13 17]

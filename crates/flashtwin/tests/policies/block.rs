@@ -476,8 +476,8 @@ fn req_block_sifts_requests() {
     );
 }
 
-/// If THR = N and no block is ever complete, the block region stays empty. The victim is then the least recent page,
-/// together with all other pages of its block.
+/// If the threshold THR equals the number of pages of a block and no block is ever complete, the block region of CBM
+/// stays empty. The victim is then the least recent page, together with all other pages of its block.
 #[test]
 fn cbm_without_sequential_writes_is_lru_by_block() {
     for seed in flashtwin::seeds(3) {

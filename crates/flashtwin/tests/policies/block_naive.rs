@@ -494,12 +494,13 @@ pub struct Bpac {
     now: u64,
     l_p: usize,
     age: u64,
-    /// Numbers of page rewrites, by distance: the number of insertions since the rewritten page was last inserted.
+    /// Numbers of page rewrites, by distance. A distance is the number of insertions since the rewritten page was last
+    /// inserted.
     rewrites: BTreeMap<u64, u64>,
     growth: BTreeMap<u64, u64>,
 }
 
-/// Returns the least distance that covers 90 % of the counted cases. Then halves all counts.
+/// Returns the least distance that at least 90 % of the counted cases do not exceed. Then halves all counts.
 fn cover(counts: &mut BTreeMap<u64, u64>) -> Option<u64> {
     let all: u64 = counts.values().sum();
     let mut seen = 0;

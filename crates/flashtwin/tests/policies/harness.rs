@@ -151,7 +151,8 @@ const STRINGS: u64 = 10_000;
 const STRINGS_A_BUFFER: u64 = 20;
 
 /// Compares `policy` with `naive` on random strings of reads, writes, trims and changes of chips. Hits, victims and
-/// write-backs must be equal. `set` draws the parameters of the policy from a generator and the capacity.
+/// write-backs must be equal. `set` draws the parameters of the policy; its arguments are a random generator and the
+/// capacity of the buffer.
 pub fn compare<N: Naive>(
     policy: &str,
     set: impl Fn(&mut Rng, u32) -> Vec<(String, String)>,

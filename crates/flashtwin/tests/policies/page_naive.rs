@@ -787,8 +787,7 @@ impl Naive for S3Fifo {
         if self.small.len() + self.main.len() == self.capacity {
             self.evicted = true;
             did = evict(self.gcar, world, |search| {
-                // The buffer is full. Therefore, M is larger than its share exactly if S is smaller than the share of
-                // S.
+                // The buffer is full. Therefore, M is larger than its share exactly if S is smaller than its own share.
                 if self.small.len() < self.small_pages || self.small.is_empty() {
                     if let Some(page) = self.evict_main(search) {
                         return Some(page);

@@ -125,8 +125,8 @@ fn gcar_evicts_the_dirty_pages_of_a_stripe_together() {
 
 #[test]
 fn gcar_2_figure_4() {
-    // Pages 2, 6 and 1 are D7, D6 and D5 of the figure. Pages 2 and 6 are on chip 2, which is in GC, so page 1 is the
-    // victim.
+    // In figure 4 of the paper, pages 2, 6 and 1 are D7, D6 and D5. Pages 2 and 6 are on chip 2, which is in GC, so
+    // page 1 is the victim.
     let gcar = On {
         chips: 4,
         ..on("gcar-lru", 7)

@@ -12,7 +12,8 @@ struct Page {
     hot: bool,
 }
 
-/// The part of a policy that chooses among its pages. The pages are sorted by last access, the least recent first.
+/// The part of a policy that chooses the pages to evict or to write back. The pages are sorted by last access, the
+/// least recent first.
 trait Rule {
     /// Called after a page was read or written. The page is the last one of `pages`.
     fn accessed(&mut self, _world: &World, _pages: &mut [Page], _write: bool) {}
@@ -190,7 +191,7 @@ struct Written {
     younger: HashSet<u32>,
     older: HashSet<u32>,
     generations: bool,
-    /// The filter is reset after this number of distinct pages (`items`), and after this time in ms (`reset_ms`). 0
+    /// The filter is reset after this number of distinct pages (`items`), or after this time in ms (`reset_ms`). 0
     /// means never.
     items: u64,
     reset_ms: u64,

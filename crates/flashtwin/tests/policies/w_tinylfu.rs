@@ -54,8 +54,9 @@ impl WTinyLfu {
         }
     }
 
-    /// Returns the two pages that compete for eviction. The first is a page of the window; `None` unless the window is
-    /// full or the main part has no candidate. The second is a page of the main part.
+    /// Returns the two pages that compete for eviction. The first is a page of the window. It competes only if the
+    /// window is full or the main part has no candidate; otherwise, it is `None`. The second is a page of the main
+    /// part.
     fn rivals(&self, world: &World, skips: bool) -> [Option<u32>; 2] {
         let oldest = |list: &List| {
             let mut pages = list.iter().map(|page| page.0);

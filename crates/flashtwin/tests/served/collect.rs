@@ -155,8 +155,8 @@ fn members(array: &Array) -> Vec<usize> {
     some.map(|(member, _)| member).collect()
 }
 
-/// An order to a member or to all members, in several kinds of arrays: striping over bare members, whose flash events
-/// are in the array's own queue; striping over other members; an array with redundancy; and an array with a
+/// Orders one member or all members to collect, in four kinds of arrays: striping over bare members (their flash events
+/// are in the array's own queue), striping over other members, an array with redundancy, and an array with a
 /// coordinator.
 #[test]
 fn members_collect_as_ordered() {

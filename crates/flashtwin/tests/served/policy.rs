@@ -92,8 +92,8 @@ fn policies() -> Vec<String> {
 }
 
 /// Replaces the policy and checks that no dirty page is lost or added. Compares the pages that a power loss would lose
-/// directly before and directly after the replacement. After it, the same pages would be lost. Further pages may be
-/// lost only if writes in flight got the slots of evicted clean pages.
+/// directly before and directly after the replacement. All pages that it would lose before must also be lost after.
+/// Further pages may be lost only if writes in flight got the slots of evicted clean pages.
 fn exchange(ssd: &mut Ssd, name: &str, load: &mut Load) {
     ssd.advance(ssd.now());
     load.take_completions(ssd);
@@ -269,8 +269,8 @@ fn the_new_policy_begins_with_the_order_of_the_old_one() {
     }
 }
 
-/// A replacement inserts each page into the new policy as if the page belonged to another request than the access that
-/// later needs a victim. The first inserted page is no exception.
+/// A replacement inserts each page, including the first one, into the new policy as part of a request. This must not be
+/// the request of the access that later needs a victim.
 #[test]
 fn no_page_is_of_the_request_that_asks_for_victims() {
     let set = [("buffer.capacity", "32 KiB"), ("buffer.policy", "lru")];

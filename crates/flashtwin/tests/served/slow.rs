@@ -5,7 +5,8 @@ use flashtwin::{Array, Completion, MemberError, Op, Request, Rng, Status, Time};
 use super::array;
 
 const PAGE: u64 = 4096;
-/// Setting for bare members. In a striped array without redundancy, their flash events are in the array's own queue.
+/// Setting for bare members: pages bypass their front ends. In a striped array without redundancy, their flash events
+/// are in the array's own queue.
 const BARE: &[(&str, &str)] = &[("member.link.bus_ns_per_sector", "0")];
 
 fn request(array: &Array, op: Op, page: u64) -> Request {

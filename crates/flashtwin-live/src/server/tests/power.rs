@@ -16,8 +16,8 @@ struct Known {
     asked: u64,
     /// Newest contents whose write was acknowledged.
     completed: u64,
-    /// Number of the newest safe contents. Contents are safe if they were forced to the medium, or if they were
-    /// acknowledged before a flush was requested that has completed.
+    /// Number of the newest safe contents. Contents are safe in two cases: they were forced to the medium, or a flush
+    /// has completed that was requested after their write was acknowledged.
     safe: u64,
 }
 

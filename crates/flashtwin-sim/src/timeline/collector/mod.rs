@@ -27,7 +27,7 @@ pub(super) struct Collector {
     open: HashMap<Track, u32>,
     /// For each track with a suspended operation, the slice of this operation.
     held: HashMap<Track, u32>,
-    /// For each track, the most recent slice. Page entries that follow in the log are added to it.
+    /// For each track, the most recent slice. Later log entries about its pages are added to it.
     last: HashMap<Track, u32>,
     requests: HashMap<Asked, u32>,
     /// Requests of the device that are not completed.

@@ -178,16 +178,17 @@ impl Named {
         })
     }
 
-    /// Called for a line that has more fields than the header of a blank-separated table, because a text in it contains
-    /// blanks, such as the name of a process. Returns the column of this text. Columns before it must be counted from
-    /// the left, columns after it from the right.
+    /// Called for a line that has more fields than the header of a blank-separated table, because one of its fields is
+    /// a text with blanks, such as the name of a process. Returns the column of this field. Columns before it must be
+    /// counted from the left, columns after it from the right.
     #[cold]
     fn place_of_blanks(&self, fields: &Fields<'_>, more: usize) -> Result<usize, Bad> {
         let date = match &self.columns.times {
             Times::Dates(index, _) => Some(*index),
             _ => None,
         };
-        // The text may be in a column between used columns, after a date of two words, or at the end of the line.
+        // The text with blanks may be in a column between used columns, after a date of two words, or at the end of the
+        // line.
         let mut places = vec![usize::MAX];
         let mut next = 0;
         for &index in &self.used {

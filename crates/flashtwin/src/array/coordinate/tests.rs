@@ -38,10 +38,10 @@ fn is_at_low_mark(array: &Array, lpn: Lpn) -> bool {
     flash.free_blocks(chip) <= flash.gc_trigger_blocks(chip)
 }
 
-/// Test vector GGC-2 (timing): the idle array collects garbage, and a request arrives. The request cancels the
-/// coordinator's order to collect, and waits at most for the move or erase that is running. There is one exception. A
-/// chip whose free blocks have fallen to its own low mark (T_hard) collects a whole block before it serves the
-/// request, as it does under load.
+/// The idle array collects garbage, and a request arrives. The request cancels the coordinator's order to collect, and
+/// waits at most for the move or erase that is running. There is one exception. If the free blocks of a chip have
+/// fallen to the chip's own low mark (T_hard), the chip collects a whole block before it serves the request, as it does
+/// under load.
 #[test]
 fn idle_collection_makes_room_for_a_request_at_once() {
     let (mut at_low_mark, mut above, mut waited) = (0, 0, Time::ZERO);
@@ -57,7 +57,8 @@ fn idle_collection_makes_room_for_a_request_at_once() {
             fua: false,
             ..Request::default()
         };
-        // These writes are so many that every pool opens a block. Both members then register with the coordinator.
+        // There are enough writes for every pool (all blocks of a chip) to open a block. Both members then register
+        // with the coordinator.
         for tag in 0..400 {
             let at = device.now();
             let write = request(at, rng.below(pages), Op::Write);

@@ -23,8 +23,9 @@ pub(crate) struct Units {
     level: Level,
     protect: Protect,
     member_in_gc: MemberInGc,
-    /// For each [place in the round](Layout::place_in_round), the unit of the pages at this place. Empty if units are
-    /// chips: the unit of a page then depends on the chip that holds its flash copy.
+    /// Units of pages, indexed by the position of the page's chunk in the repeating pattern of the layout
+    /// ([`Layout::place_in_round`]). Empty if units are chips: the unit of a page then depends on the chip that holds
+    /// its flash copy.
     homes: Vec<ChipId>,
     /// Whether pages may move to other units at any time. They may if units are chips and a member has dynamic
     /// placement.
@@ -52,9 +53,9 @@ impl Units {
         }
         let mut units = Units {
             collecting: ChipSet::none(units),
-            // SAFETY: indexed by members of the array, as `first` is. Both tables have one entry per member.
+            // SAFETY: the index is the number of a member. This table and `first` have one entry per member.
             in_gc: unsafe { TrustedTable::new(vec![false; first.len()]) },
-            // SAFETY: indexed by members of the array, whose number never changes.
+            // SAFETY: the index is the number of a member, and the number of members never changes.
             first: unsafe { TrustedTable::new(first) },
             least_chips: spec.members.iter().map(least_chips).collect(),
             any_chip_counts: spec.member_in_gc == MemberInGc::Any,
@@ -117,7 +118,8 @@ impl Units {
         !self.homes.is_empty()
     }
 
-    /// Returns the unit of a page from the number of the page alone. Must be called only if [`Units::have_homes`].
+    /// Returns the unit of a page from the number of the page alone. Must be called only if [`Units::have_homes`]
+    /// returns true.
     #[inline(always)]
     pub fn home_of(&self, layout: &Layout, lpn: Lpn) -> ChipId {
         self.homes[layout.place_in_round(lpn) as usize]
@@ -134,8 +136,8 @@ impl Units {
         Some(ChipId::of(self.first[spot.member] + u32::from(chip)))
     }
 
-    /// Records which units are in GC after an event of a member. `chips` are the chips of the member that are now in
-    /// GC.
+    /// Called after an event of a member: updates which units are in GC. `chips` are the chips of the member that are
+    /// now in GC.
     #[inline(always)]
     pub fn note(&mut self, member: usize, chips: &ChipSet) {
         if !self.any_chip_counts || !self.is_noted(member, chips) {
@@ -143,9 +145,9 @@ impl Units {
         }
     }
 
-    /// Whether the record of a member is up to date. `chips` are the chips of the member that are in GC. Must be called
-    /// only if one chip in GC suffices for the member to count as in GC: it must then be recorded as in GC exactly if
-    /// `chips` is not empty.
+    /// Whether the table of members in GC is up to date for a member. `chips` are the chips of the member that are in
+    /// GC. Must be called only if one chip in GC suffices for the member to count as in GC. The table must then list
+    /// the member as in GC exactly if `chips` is not empty.
     #[inline(always)]
     pub fn is_noted(&self, member: usize, chips: &ChipSet) -> bool {
         chips.is_empty() != self.in_gc[member]

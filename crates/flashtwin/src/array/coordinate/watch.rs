@@ -20,7 +20,7 @@ pub(crate) struct Watch {
     pub coordinator: Coordinator,
     /// Whether members collect without coordination.
     pub is_local: bool,
-    /// Log of the intervals in which members collect; `None` while it is off.
+    /// Log of the intervals in which members collect garbage; `None` while it is off.
     pub timeline: Option<Timeline>,
     sees_only_gc: bool,
 }
@@ -166,7 +166,7 @@ impl Watch {
         self.wake_for_check(members, clock);
     }
 
-    /// Starts or stops the log of the intervals in which members collect.
+    /// Starts or stops the log of the intervals in which members collect garbage.
     pub fn set_timeline(&mut self, on: bool, members: &Members, now: Time) {
         self.timeline = on.then(|| Timeline::new(members.len()));
         self.sees_only_gc = self.may_see_only_gc();

@@ -58,7 +58,7 @@ impl Copy {
         Copy(kind + 1)
     }
 
-    /// Returns the name that the table of paths in ARCHITECTURE.md uses.
+    /// Returns the name of this copy in the table of paths in ARCHITECTURE.md.
     pub fn name(self) -> &'static str {
         match self {
             Copy::EVERY => "general array",

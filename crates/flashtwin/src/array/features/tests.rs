@@ -10,7 +10,7 @@ use crate::units::{Lpn, Stream, Time};
 use crate::{Array, ArraySpec};
 
 const PAGE: u64 = 4096;
-/// Number of the first request that is submitted after the rebuild is complete.
+/// Number of the request before which the clock advances by a minute, so that the rebuild is complete by then.
 const REBUILT: u64 = 3000;
 
 fn array(more: &[(&str, &str)]) -> Array {
@@ -160,8 +160,8 @@ fn plain_arrays_do_the_same_on_both_copies() {
             assert!(is_plain(&array), "{more:?}");
             let mut other = array.clone();
             let (got, mut changes) = run(&mut array, seed, true);
-            // The array becomes plain again when the rebuild ends, which may be before the request `REBUILT`. The
-            // change is then counted at this request.
+            // The array becomes plain again when the rebuild ends, which may be before the request `REBUILT`. In the
+            // list of changes, `REBUILT` then replaces the earlier request.
             let rebuilt = changes
                 .iter_mut()
                 .find(|tag| (1600..REBUILT).contains(*tag));
@@ -175,8 +175,9 @@ fn plain_arrays_do_the_same_on_both_copies() {
                 Level::Raid0 => assert_eq!(changes, CHANGES_WITHOUT_COPIES, "{more:?}"),
                 _ => assert_eq!(changes, CHANGES, "{more:?}"),
             }
-            // Only this direction holds: an array with `nand.parallel_units` may become read-only even without wear, if
-            // one of its small chips becomes full between two collections.
+            // With an erase limit, the array must become read-only. The converse is not checked: an array with
+            // `nand.parallel_units` may become read-only even without wear, if one of its small chips becomes full
+            // between two collections.
             assert!(!is_worn || got.contains("ReadOnly"), "{more:?}");
             let moves = array.flash_report().flash.count(Cause::GcMove);
             assert!(moves > 300, "{more:?}: {moves}");

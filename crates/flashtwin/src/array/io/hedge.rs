@@ -14,11 +14,11 @@ use crate::array::table::NONE;
 use crate::spec::{ArraySpec, Reads};
 use crate::units::Time;
 
-/// Marks of a late operation, that is, one whose twin completed first: [`LATE`] if it is the original read,
-/// [`LATE_HEDGE`] if it is the hedge.
+/// Marks of a late operation: its twin (the other read of the same page) completed first. [`LATE`] marks an original
+/// read, [`LATE_HEDGE`] a hedge.
 const LATE: u32 = NONE - 1;
 const LATE_HEDGE: u32 = NONE - 2;
-/// Flag that is added to the number of a twin if the twin is the hedge.
+/// Flag that is added to the number of an operation's twin (the other read of the same page) if the twin is the hedge.
 const IS_HEDGE: u32 = 1 << 31;
 
 /// Number of reads after which the quantile of the read latencies is computed again.
@@ -105,14 +105,14 @@ pub(crate) struct Hedge {
     waiting: VecDeque<(Time, u32, Time)>,
     /// Alarm for the next request to hedge.
     pub alarm: Alarm,
-    /// For each page operation, one of: the number of its twin; [`NONE`] if it has no twin; the mark of a late
-    /// operation.
+    /// For each page operation, one of: the number of its twin (the other read of the same page); [`NONE`] if it has no
+    /// twin; the mark of a late operation.
     twins: Vec<u32>,
 }
 
 impl Hedge {
-    /// Creates the state of hedging; `None` if reads are not hedged. `resource` is the number of hedging in the event
-    /// queue.
+    /// Creates the state of hedging; `None` if reads are not hedged. `resource` is the number of the event queue's
+    /// resource for hedging.
     pub fn of(spec: &ArraySpec, resource: usize) -> Option<Box<Hedge>> {
         let after = match spec.hedge_after {
             Some(time) => After::Fixed(time),
@@ -159,8 +159,8 @@ impl Hedge {
         self.set(hedge, op);
     }
 
-    /// Records that a page operation has completed. Returns whether its result is needed: false if its twin completed
-    /// first.
+    /// Records that a page operation has completed. Returns whether its result is needed. It is not needed if the
+    /// operation's twin (the other read of the same page) completed first.
     #[inline]
     pub fn done(&mut self, op: u32, layout: &Layout, stats: &mut RaidStats) -> bool {
         let twin = self.twin(op);

@@ -32,7 +32,7 @@ use requests::{Origin, Requests};
 use runs::{Run, Runs};
 
 /// A request to be sent to a member. `pages` is its first page on the member and its number of pages. `origin` is what
-/// the request belongs to: operations of the host, a job or a task.
+/// the request belongs to: operations of the host, a job on page stripes, or a task of a SWAN volume.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Order {
     pub member: usize,
@@ -72,8 +72,8 @@ pub(crate) struct Io {
 }
 
 impl Io {
-    /// Creates the `Io` of a new array. Both numbers concern resources of the event queue: `hedging` is the resource of
-    /// hedging, and `before` is the number of resources that precede those of the members' flash.
+    /// Creates the `Io` of a new array. `hedging` is the number of the event queue's resource for hedging. `before` is
+    /// the number of resources that precede those of the members' flash.
     pub fn new(spec: &ArraySpec, hedging: usize, before: usize) -> Io {
         let members = Members::new(spec, before);
         let volatile = members.iter().any(|member| member.volatile);
@@ -298,9 +298,10 @@ impl Io {
         part
     }
 
-    /// Sends one page to a member's flash without a request record. (The owner of the page stores the necessary data.)
-    /// Does nothing and returns false in two cases: if pages must not be sent directly to this member's flash
-    /// (`Member::is_usual`), or if the operation would complete immediately. The caller must then call [`Io::send`].
+    /// Sends one page to a member's flash without a request record (an entry in [`Requests`]). The job or page
+    /// operation that owns the page stores the necessary data instead. Does nothing and returns false in two cases: if
+    /// pages must not be sent directly to this member's flash (`Member::is_usual`), or if the operation would complete
+    /// immediately. The caller must then call [`Io::send`].
     #[inline(always)]
     pub fn send_page<F: Features>(&mut self, member: usize, ask: &Ask, clock: &mut Clock) -> bool {
         let m = &mut self.members[member];
@@ -314,7 +315,7 @@ impl Io {
         true
     }
 
-    /// Logs a page that was sent without a request record.
+    /// Logs a page that was sent without a request record ([`Io::send_page`]).
     #[inline(always)]
     pub fn log_page_sent<F: Features>(
         &mut self,
@@ -336,7 +337,7 @@ impl Io {
         }
     }
 
-    /// Logs the completion of a page that was sent without a request record.
+    /// Logs the completion of a page that was sent without a request record ([`Io::send_page`]).
     #[inline(always)]
     pub fn log_page_done<F: Features>(&mut self, owner: Owner, member: usize) {
         self.log_event::<F>(|| ArrayEvent::Came {
@@ -352,8 +353,9 @@ impl Io {
         }
     }
 
-    /// Whether single pages may be sent without a request record. They may not while an array is logged, because the
-    /// log contains every request. In plain arrays they always may, because only tests log these arrays.
+    /// Whether single pages may be sent without a request record ([`Io::send_page`]). They may not while an array is
+    /// logged, because the log contains every request. In plain arrays they always may, because only tests log these
+    /// arrays.
     #[inline(always)]
     pub fn may_send_pages<F: Features>(&self) -> bool {
         !F::ALL || !self.record.log.is_on()
@@ -395,7 +397,8 @@ impl Io {
         }
     }
 
-    /// Sends a run of one page, without a request record if possible.
+    /// Sends a run (pages to be sent as one request) that has only one page. If possible, sends this page without a
+    /// request record ([`Io::send_page`]).
     #[inline(always)]
     fn send_single<F: Features>(&mut self, member: usize, run: &Run, clock: &mut Clock) {
         let is_watched = F::ALL && (self.hedge.is_some() || self.has_volume);
@@ -509,7 +512,8 @@ impl Io {
 }
 
 /// Returns the number under which the log lists a page that is sent without a request record. This number is larger
-/// than all numbers of requests. It is unique, because an owner has at most one such page in flight per member.
+/// than all numbers of requests. It is unique, because the owner of the page (a job or a page operation) has at most
+/// one such page in flight per member.
 fn part_without_record(owner: Owner, member: usize) -> u32 {
     1 << 31
         | (owner.number() << 6 | member as u32) << 1

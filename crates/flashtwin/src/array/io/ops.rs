@@ -30,9 +30,10 @@ struct InFlight {
     op: PageOp,
     /// The operation after this one in its chain, or [`NONE`].
     next: u32,
-    /// For an operation sent without a request record: its member; otherwise [`NONE`].
+    /// For an operation that was sent to a member without a request record (an entry in the table of requests): this
+    /// member. Otherwise [`NONE`].
     member: u32,
-    /// For an operation sent without a request record: its position in the order of sending.
+    /// For an operation that was sent to a member without a request record: its position in the order of sending.
     order: u64,
 }
 
@@ -67,15 +68,15 @@ impl Ops {
         self.table.remove(op);
     }
 
-    /// Records that an operation was sent to a member without a request record.
+    /// Marks an operation as sent to a member without a request record (an entry in the table of requests).
     #[inline(always)]
     pub fn note_sent(&mut self, op: u32, member: usize, order: u64) {
         let item = &mut self.table[op];
         (item.member, item.order) = (member as u32, order);
     }
 
-    /// Returns the operations that were sent without a request record to the member `to` (to any member if `None`),
-    /// each with its position in the order of sending. The table then no longer counts them as sent.
+    /// Returns the operations that were sent to the member `to` (to any member if `None`) without a request record,
+    /// each with its position in the order of sending. The table then no longer marks them as sent.
     pub fn take_sent(&mut self, to: Option<usize>) -> Vec<(u64, u32)> {
         let is_to = |member: u32| to.is_none_or(|to| to == member as usize);
         let all = self.table.iter_mut();

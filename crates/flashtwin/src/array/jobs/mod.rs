@@ -82,7 +82,7 @@ enum Phase {
 #[derive(Clone, Debug)]
 struct Job {
     what: JobSpec,
-    /// First of the rows that the job must hold; `rows` is their number.
+    /// First of the rows that the job must lock; `rows` is their number.
     first_row: u32,
     rows: u32,
     rows_held: u32,
@@ -100,7 +100,7 @@ struct Job {
 }
 
 impl Job {
-    /// Creates a job that waits for its rows, from `first_row` on.
+    /// Creates a job that holds none of its rows yet. These are `rows` adjacent rows from `first_row` on.
     #[inline(always)]
     fn new(what: JobSpec, first_row: u32, rows: u32) -> Job {
         Job {
@@ -153,7 +153,7 @@ impl Jobs {
         self.jobs.add(Job::new(what, first_row, rows))
     }
 
-    /// Adds a job; it begins as soon as it holds its rows.
+    /// Adds a job. The job begins as soon as it holds the locks of its rows.
     #[inline(always)]
     pub fn add<F: Features>(&mut self, io: &mut Io, what: JobSpec, clock: &mut Clock) {
         let id = self.new_job(io, what);
@@ -214,7 +214,7 @@ impl Jobs {
         self.begin::<F>(io, id, clock);
     }
 
-    /// Begins a job that holds its rows: sends its reads.
+    /// Begins a job that holds the locks of its rows: sends its reads.
     #[inline(always)]
     fn begin<F: Features>(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
         let what = self.jobs[id].what;
@@ -373,7 +373,8 @@ impl Jobs {
         self.step_done::<Every>(io, id, Spent::default(), true, clock);
     }
 
-    /// Records the completion of a page of a job that was sent to `member` without a request record.
+    /// Records the completion of a page of a job that was sent to `member` without a request record
+    /// ([`Io::send_page`]).
     #[inline(always)]
     pub fn page_done<F: Features>(
         &mut self,
@@ -387,8 +388,8 @@ impl Jobs {
         self.step_done::<F>(io, id, spent, written, clock);
     }
 
-    /// Removes all records of pages that jobs sent to `member` without a request record. Returns the jobs of these
-    /// pages.
+    /// Returns the jobs with a page in flight to `member` that was sent without a request record ([`Io::send_page`]).
+    /// The jobs then no longer list these pages as in flight.
     pub fn take_pages_of(&mut self, member: usize) -> Vec<u32> {
         let is_lost = |job: &mut Job| {
             let is_there = job.pages_at >> member & 1 == 1;
@@ -455,7 +456,7 @@ impl Jobs {
         }
     }
 
-    /// Gives a job a row for which it was waiting.
+    /// Gives a job the lock of a row for which it was waiting.
     #[inline(never)]
     fn next_of_row<F: Features>(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
         self.jobs[id].rows_held += 1;
@@ -470,13 +471,14 @@ impl Jobs {
         self.rebuild_on(io, clock);
     }
 
-    /// Called at the alarm of rebuilding: begins to rebuild the stretches that are due.
+    /// Called at the alarm of rebuilding: begins to rebuild the stretches (groups of adjacent rows) that are due.
     pub fn rebuild_due(&mut self, io: &mut Io, clock: &mut Clock) {
         self.rebuild.alarm.went_off();
         self.rebuild_on(io, clock);
     }
 
-    /// Begins to rebuild as many stretches of rows as may run now, and sets the alarm for the next one.
+    /// Begins to rebuild as many stretches (groups of adjacent rows) as may run now, and sets the alarm for the next
+    /// one.
     fn rebuild_on(&mut self, io: &mut Io, clock: &mut Clock) {
         while let Some((row, rows)) = self.rebuild.next(&io.members, clock) {
             let pages = io.layout.chunk_pages();

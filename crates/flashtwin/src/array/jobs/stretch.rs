@@ -79,8 +79,8 @@ impl Stretch {
         (still, self.send(io, job, Op::Write, clock))
     }
 
-    /// Adds the pages of a row to the runs of the members at these places. A run that the pages do not continue is sent
-    /// first.
+    /// Adds the pages of a row to the runs of the members at these places. (The run of a member has the pages of its
+    /// next request.) If the pages do not continue a run, this run is sent first.
     fn extend(
         &mut self,
         io: &mut Io,
@@ -129,7 +129,8 @@ impl Stretch {
         });
     }
 
-    /// Sends the remaining runs of a stretch; returns the total number of requests sent for the stretch.
+    /// Sends the remaining runs (consecutive pages on one member) of a stretch. Returns the total number of requests
+    /// sent for the stretch.
     fn send(&mut self, io: &mut Io, job: u32, op: Op, clock: &mut Clock) -> u32 {
         for member in 0..self.runs.len() {
             self.send_rows(io, job, member, op, clock);

@@ -101,7 +101,7 @@ impl Layout {
         self.chunk.div(stripe.0)
     }
 
-    /// Returns the page stripe of a page, and the page's place among the data.
+    /// Returns the page stripe of a page, and the number of the page's data place in this stripe.
     #[inline(always)]
     pub fn stripe_of(&self, lpn: Lpn) -> (Stripe, u32) {
         let (stripe, place, _) = self.placed(lpn);
@@ -117,14 +117,15 @@ impl Layout {
         (stripe, place, self.members_of_row(row))
     }
 
-    /// Returns the position, within a round, of the unit that has a page. This position determines the members of the
-    /// unit's row.
+    /// Returns the position of the unit (chunk) of a page within a round (as many rows as the parity has rotations).
+    /// This position determines the members of the unit's row.
     #[inline(always)]
     pub fn place_in_round(&self, lpn: Lpn) -> u32 {
         self.round.div_rem(self.chunk.div(lpn.0)).1
     }
 
-    /// Returns, for each data unit of a round, its place and the members of its row.
+    /// Returns, for each data unit (chunk) of a round (as many rows as the parity has rotations), its place and the
+    /// members of its row.
     pub fn round(&self) -> impl Iterator<Item = (u32, MembersOf<'_>)> {
         (0..self.round.by()).map(|unit| {
             let (row, place) = self.by_data.div_rem(unit);
@@ -276,7 +277,7 @@ mod tests {
             .collect()
     }
 
-    /// Placement of units on 5 disks by the reference simulator (DiskSim, disksim_redun.c).
+    /// The reference simulator (DiskSim, disksim_redun.c) places units (chunks) on 5 disks in this way.
     #[test]
     fn left_symmetric_raid_5_of_five_as_the_reference_places_it() {
         let want = [

@@ -143,8 +143,8 @@ mod tests {
         )
     }
 
-    /// Test vector "RAID-1" (writes with parity). RMW is read-modify-write, RCW is reconstruct-write, and k is the
-    /// number of data places written.
+    /// Numbers of reads and writes of writes with parity. RMW is read-modify-write, RCW is reconstruct-write, and k is
+    /// the number of data places written.
     ///
     /// - RAID-5, 4+1: k = 1: RMW, 2 reads and 2 writes. k = 2: RCW, 2 reads and 3 writes. k = 3: RCW, 1 read and 4
     ///   writes. k = 4: no reads, 5 writes.

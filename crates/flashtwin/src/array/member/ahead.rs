@@ -26,8 +26,8 @@ struct Piece {
 #[derive(Clone, Copy, Debug)]
 struct Foreseen {
     at: Time,
-    /// The response to a piece. As its owner, the response has the number of the piece's slot. `None` stands for the
-    /// last event of the member, which completes no piece.
+    /// The response to a piece. Its field `owner` has the number of the piece's slot. `None` in the final entry, which
+    /// only has the instant of the member's last event.
     response: Option<Response>,
 }
 
@@ -37,7 +37,7 @@ struct Slot {
     /// Number of pages still in flight.
     left: u32,
     written: bool,
-    /// The receiver of the response in the array. `None` until the array, in its own time, sends the request to the
+    /// The receiver of the response in the array. `None` until the array's own simulation sends the request to the
     /// member.
     owner: Option<Owner>,
 }
@@ -47,8 +47,8 @@ struct Slot {
 pub(crate) struct Ahead {
     pieces: Vec<Piece>,
     slots: Table<Slot>,
-    /// Slots of the pieces that the member has received in advance, but that the array has not sent yet in its own
-    /// time. They are in the order of sending.
+    /// Slots of the pieces that the member has received in advance, but that the array's own simulation has not sent
+    /// yet. They are in the order of sending.
     sent: VecDeque<u32>,
     responses: VecDeque<Foreseen>,
     /// Whether the member advances together with the array. This is so from [`Ahead::resume_serial`] until the next
@@ -154,7 +154,8 @@ impl Ahead {
         self.pieces = pieces;
         self.note_responses(drive, until);
         if last {
-            // This entry for the member's last event makes the array's clock advance to the instant of this event.
+            // This entry has the instant of the member's last event, so that the array's clock advances to this
+            // instant.
             self.responses.push_back(Foreseen {
                 at: drive.ssd.now(),
                 response: None,

@@ -130,7 +130,7 @@ impl Member {
             && drive.is_new()
     }
 
-    /// Submits a request; the response goes to its owner.
+    /// Submits a request to the member. The response goes to the owner that `ask` names.
     #[inline(always)]
     pub fn submit(&mut self, ask: &Ask, clock: &mut Clock) {
         self.in_flight += 1;

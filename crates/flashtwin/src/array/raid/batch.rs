@@ -22,7 +22,7 @@ struct Stretch {
     stripe: Stripe,
     pages: u32,
     places: Places,
-    /// Index in the sorted list of writes or trims: the first entry after the stretch.
+    /// Index of the first entry after the stretch in the sorted list of writes or trims.
     end: usize,
 }
 
@@ -60,7 +60,7 @@ impl Batch {
     /// by other members.
     pub fn again(&mut self, io: &mut Io, mut chain: Chain) {
         while let Some(op) = io.ops.take_first(&mut chain) {
-            // The result of a hedged read is not needed any more if the twin of the read completed first.
+            // A hedged read need not be repeated if its twin (the other read of the same page) completed first.
             match io.hedge.as_ref().is_some_and(|hedge| hedge.is_late(op)) {
                 true => io.finish::<Every>(Chain::only(op), Spent::default(), true),
                 false => self.ops.push(op),
@@ -186,7 +186,8 @@ fn write_one<F: Features>(io: &mut Io, jobs: &mut Jobs, id: u32, clock: &mut Clo
     jobs.add::<F>(io, what, clock);
 }
 
-/// Returns the stretch that begins with the entry `from` of the sorted list of pages.
+/// Returns the stretch (adjacent stripes in which the same places are written) that begins with the entry `from` of the
+/// sorted list of pages.
 fn stretch(layout: &Layout, sorted: &[Placed], from: usize) -> Stretch {
     let stripe_at = |from: usize| {
         let stripe = sorted[from].0;

@@ -58,8 +58,8 @@ pub struct Raid {
     /// Volume of a SWAN array, which has groups of members instead of rows.
     pub(super) swan: Option<Box<Swan>>,
     pub(super) batch: Batch,
-    /// While the front end processes an event of a member's flash, the member and the chip of this event. The front end
-    /// then calls `activate`, which starts the chip's next operation.
+    /// The member and the chip of the event that the front end is processing, if this is an event of a member's flash.
+    /// The front end then calls `activate`, which starts the chip's next operation.
     active: Option<(usize, usize)>,
     /// Whether no member affects which requests another member receives, or when. Each member can then be simulated by
     /// itself ([`super::member::ahead`]).
@@ -84,8 +84,9 @@ impl Raid {
         }
     }
 
-    /// Returns, for each resource in the array's event queue, the number of its group. The flash resources of a member
-    /// are in one group with the member's own resource. Each resource of the array itself is alone in its group.
+    /// Returns, for each resource in the array's event queue, the number of its group. Events of the same instant are
+    /// ordered by group. The flash resources of a member are in one group with the member's own resource. Each resource
+    /// of the array itself is alone in its group.
     pub(super) fn groups_of_resources(&self) -> Vec<u32> {
         let members = &self.io.members;
         let own = members.len() + OWN;
@@ -430,7 +431,8 @@ unsafe impl Work for Raid {
     }
 
     fn unit_of_copy(&self, lpn: Lpn) -> Option<u32> {
-        // The member is known even if the page was never written: it then responds immediately.
+        // A member is returned even if the page was never written. The member then completes a read of the page
+        // immediately.
         Some(narrow(self.io.layout.spot(lpn).member))
     }
 

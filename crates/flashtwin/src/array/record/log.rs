@@ -4,7 +4,8 @@ use crate::array::layout::plan::{Method, Places};
 use crate::request::Op;
 use crate::units::Lpn;
 
-/// Purpose of a job. `places` is a set of places of a stripe, stored as bits: bit 0 is the first data place.
+/// Purpose of a job (an operation on page stripes). `places` is a set of places of a stripe, stored as bits: bit 0 is
+/// the first data place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobKind {
     /// The job writes these data places.
@@ -99,13 +100,13 @@ pub enum ArrayEvent {
         /// The number of the second operation on the page.
         twin: u32,
     },
-    /// A hedged read completed, but after its twin, so that its result is not used.
+    /// A hedged read completed, but after its twin (the other read of the same page), so that its result is not used.
     Late {
         /// The operation's number.
         op: u32,
     },
-    /// A job begins, because it now holds its rows, or begins again after a member failed. A flush is not logged as a
-    /// job.
+    /// A job begins, because it now holds the locks of its rows, or begins again after a member failed. A flush is not
+    /// logged as a job.
     Begun {
         /// The job's number.
         job: u32,

@@ -118,8 +118,8 @@ impl Aged {
         self.past.passed.next(self.list.oldest(), self.list.links())
     }
 
-    /// Returns the three pages that follow the skipped pages in the list: the likely next victims, the first victim
-    /// first.
+    /// Returns the three pages that follow the skipped pages in the list: the likely next victims, in the order of
+    /// their eviction.
     #[inline(always)]
     pub fn next_three(&self) -> [Option<PageId>; 3] {
         let links = self.list.links();

@@ -4,7 +4,8 @@ use super::PageId;
 use crate::memory::{large_table, reach, room_for};
 
 const NONE: u32 = u32::MAX;
-/// Number of 64-bit words in a *run* of an age set. For each run, the set stores how many ages the run contains.
+/// Number of 64-bit words in a *run*. The bits of an age set are divided into runs. For each run, the set stores the
+/// number of ages in it.
 const WORDS: usize = 16;
 const RUN: usize = 64 * WORDS;
 
@@ -228,11 +229,11 @@ impl Ages {
     fn renumber(&mut self) {
         self.numbering = self.numbering.wrapping_add(1);
         self.sets.iter_mut().for_each(AgeSet::begin_anew);
-        // For 64 consecutive ages: each set that contains any of them, with its word of bits.
+        // The sets that contain any of the 64 consecutive ages being renumbered, each with its bits for these ages.
         let mut taken: Vec<(usize, u64)> = Vec::with_capacity(self.sets.len());
         let mut next = 0;
-        // The new age of a page is never larger than its old age. Writing it therefore overwrites no entry that the
-        // loop has yet to read.
+        // The new age of a page is never larger than its old age. An entry of `log` is therefore not overwritten before
+        // the loop has read it.
         for age in 0..self.log.len() {
             if age % 64 == 0 {
                 taken.clear();

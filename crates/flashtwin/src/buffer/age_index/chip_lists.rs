@@ -53,8 +53,8 @@ struct Class {
     changed: Vec<u64>,
 }
 
-/// The class of a page, and the number of its list within the class. Pages in flight are on no list. Their list number
-/// is the one after the last list.
+/// The class of a page (a group of pages, such as the clean ones), and the number of its list within the class. Pages
+/// in flight are on no list. They have the number that follows that of the last list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     list: u16,
@@ -72,7 +72,7 @@ impl Place {
         self.class as usize
     }
 
-    /// Returns the place with the same list number, but in `class`.
+    /// Returns a place with this list number in another class, `class`.
     #[inline]
     pub fn in_class(self, class: usize) -> Place {
         Place {
@@ -90,7 +90,8 @@ struct Node {
     place: Place,
 }
 
-/// Lists of pages in one or more classes. Each class has one list for each chip and one for pages without a chip.
+/// Lists of pages in one or more classes (groups of pages, such as the clean ones). Each class has one list for each
+/// chip and one for pages without a chip.
 #[derive(Clone, Debug)]
 pub struct ChipLists {
     classes: Vec<Class>,
@@ -219,8 +220,8 @@ impl ChipLists {
         self.nodes[page.0 as usize].place = place;
     }
 
-    /// Whether pages with this place are linked into a list. Pages in flight and pages of a class without lists are
-    /// not.
+    /// Whether pages with this place (class and list number) are linked into a list. Pages in flight and pages of a
+    /// class without lists are not.
     #[inline]
     fn is_linked(&self, place: Place) -> bool {
         self.classes[place.class()].is_listed && !self.is_in_flight(place)
@@ -232,7 +233,8 @@ impl ChipLists {
         self.classes[place.class()].ends[place.list as usize].0
     }
 
-    /// Returns the least recent page of a list; `None` if the list is empty, or if pages of this place are on no list.
+    /// Returns the least recent page of a list; `None` if the list is empty, or if pages with this place are not on
+    /// lists.
     #[inline]
     pub fn oldest(&self, place: Place) -> Option<PageId> {
         if !self.is_linked(place) {
@@ -340,7 +342,7 @@ impl ChipLists {
     }
 
     /// Marks list number `list` of some classes as changed. [`ChipLists::take_changed`] then reports it even if its
-    /// pages are the same.
+    /// head (the age of its least recent page) has not changed.
     #[inline]
     pub fn mark_changed<const N: usize>(&mut self, classes: [usize; N], list: usize) {
         let (word, bit) = (list / 64, 1 << (list % 64));
@@ -349,9 +351,10 @@ impl ChipLists {
         }
     }
 
-    /// Reports all changes since the last call. Calls `update` for each list number whose head has changed in any of
-    /// `classes`, or that was [marked](ChipLists::mark_changed). The arguments of `update` are the list number, and the
-    /// age of the least recent page on the lists with this number in `classes`.
+    /// Reports all changes since the last call. Calls `update` for each list number that was
+    /// [marked](ChipLists::mark_changed), or for which the head (age of the least recent page) has changed in any of
+    /// `classes`. The arguments of `update` are the list number, and the least of the heads of the lists with this
+    /// number in `classes`.
     #[inline]
     pub fn take_changed<const N: usize>(
         &mut self,

@@ -253,16 +253,17 @@ impl<const N: usize> AgeIndex<N> {
         self.lists.filled(class)
     }
 
-    /// Marks list number `list` of some classes as changed. [`AgeIndex::take_changed`] then reports it even if its
-    /// pages are the same.
+    /// Marks list number `list` of some classes as changed. [`AgeIndex::take_changed`] then reports it even if its head
+    /// (the age of its least recent page) has not changed.
     #[inline]
     pub fn mark_changed<const M: usize>(&mut self, classes: [usize; M], list: usize) {
         self.lists.mark_changed(classes, list);
     }
 
-    /// Reports all changes since the last call. Calls `update` for each list number whose head has changed in any of
-    /// `classes`, or that was [marked](AgeIndex::mark_changed). The arguments of `update` are the list number, and the
-    /// age of the least recent page on the lists with this number in `classes`.
+    /// Reports all changes since the last call. Calls `update` for each list number that was
+    /// [marked](AgeIndex::mark_changed), or for which the head (age of the least recent page) has changed in any of
+    /// `classes`. The arguments of `update` are the list number, and the least of the heads of the lists with this
+    /// number in `classes`.
     #[inline]
     pub fn take_changed<const M: usize>(
         &mut self,

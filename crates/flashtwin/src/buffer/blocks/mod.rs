@@ -174,8 +174,8 @@ impl<T: Default> BlockTable<T> {
         self.exceed(self.len + 1, 0) && self.find_for(lpn).is_none()
     }
 
-    /// Whether the buffer lacks room for `others` pages outside blocks. Each block of the table counts with all its
-    /// pages, cached or not.
+    /// Whether the buffer lacks room for `others` pages that are in no block, in addition to the blocks of the table.
+    /// Each block counts with all its pages, cached or not.
     pub fn lack_room_beside(&self, others: u32) -> bool {
         self.exceed(self.len, others)
     }

@@ -295,7 +295,8 @@ impl Policy for AdLru {
         if !std::mem::take(&mut state.dirty) {
             return;
         }
-        // Insert the page into the list of clean pages: in `all`, the nearest older clean page precedes it.
+        // Insert the page into the list of clean pages. Its older neighbour there is the next older clean page in
+        // `all`.
         let links = self.all.links();
         let older = std::iter::successors(links.older(page), |&p| links.older(p))
             .find(|&p| !self.pages[p.0 as usize].dirty);

@@ -23,8 +23,8 @@
 //! BR empty, but never falls below `threshold_floor`. After a halving, PR may have blocks with THR or more pages. Such
 //! a block moves to BR when its next page arrives, or immediately with `migrate = "scan"` (D-222).
 //!
-//! If BR has a share of the write buffer (`block_share`), victims are taken from PR until BR occupies more than this
-//! share (D-206). Reads change nothing, and reads that miss bypass the write buffer.
+//! With `block_share`, BR may occupy this share of the write buffer: victims are taken from PR until BR occupies more
+//! (D-206). Reads change nothing, and reads that miss bypass the write buffer.
 
 use crate::buffer::blocks::{BlockParameters, BlockTable, FilteredParameters, Heaps, NodeId};
 use crate::buffer::entry::{cost, example_with, Entry, Family, Make};
@@ -126,7 +126,7 @@ read  -> read cache [ 6 ] -------------------------------------- of the block",
 #[derive(Clone, Debug, Default)]
 struct Block {
     popularity: u32,
-    /// Number of the last write request that was counted for the block.
+    /// Number of the last write request that raised the popularity of the block.
     request: u64,
     /// Time of the last write to the block. The unit of time is one page write.
     written: u64,
@@ -134,8 +134,8 @@ struct Block {
     clean: u32,
 }
 
-/// Rank of a block in BR: its popularity, then the complement of its number of pages, then the time of its last write.
-/// The victim is the block with the least rank.
+/// Rank of a block in BR: its popularity, then the complement of its number of pages (least for the most pages), then
+/// the time of its last write. The victim is the block with the least rank.
 type Rank = (u32, u32, u64);
 
 /// Cooperative buffer management.
@@ -318,8 +318,8 @@ impl Cbm {
         }
     }
 
-    /// Returns the node of the least recent page of PR, among the nodes for which `passed_over` returns false. The
-    /// search also deletes the pages from the list of PR that have moved to BR.
+    /// Returns the node of the least recent page of PR, among the nodes for which `passed_over` returns false. If the
+    /// search finds pages in the list of PR that have moved to BR, it removes them from the list.
     fn first_of_pr(
         &mut self,
         inspected: &mut u64,

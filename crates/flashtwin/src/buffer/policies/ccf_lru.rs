@@ -93,8 +93,8 @@ impl CcfLru {
         }
     }
 
-    /// Returns the victim in ML; `None` if there is none. The search makes each page cold that it passes before the
-    /// victim. Such a page moves to CCL if it is clean.
+    /// Returns the victim in ML; `None` if there is none. Each page that the search passes before the victim becomes
+    /// cold, and moves to CCL if it is clean.
     fn search_ml(
         &mut self,
         device: &dyn DeviceView,

@@ -173,7 +173,7 @@ most recent [ 6d  5d  4d  3d  2d  1d ] least recent
 struct Stager {
     test_num: u32,
     cycle_num: u32,
-    /// Number of free pages in a chip's open blocks at or below which the chip may be close to GC.
+    /// A chip may be close to GC if at most this many pages are free in its open blocks.
     margin_pages: u32,
     /// Page at which the next search starts; `None` means the least recent page.
     test_entry: Option<PageId>,

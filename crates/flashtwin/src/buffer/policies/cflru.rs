@@ -237,7 +237,8 @@ impl Policy for Cflru {
             return;
         }
         state.0 = CLEAN;
-        // Insert the page into the list of clean pages: in the whole list, the nearest older clean page precedes it.
+        // Insert the page into the list of clean pages. Its older neighbour there is the next older clean page of the
+        // whole list.
         let older = std::iter::successors(self.list.older(page), |&p| self.list.older(p))
             .find(|&p| self.is_clean(p));
         self.clean_in_window.insert_newer_than(older, page);

@@ -102,7 +102,8 @@ pub struct ClockPro {
     cold: usize,
     /// The clock, from HAND_hot on.
     clock: List,
-    /// Entry at HAND_cold, followed by the entry at HAND_test; `None` if the hand is at the oldest entry.
+    /// The entry at HAND_cold; `None` if this hand is at the oldest entry of the clock. `hand_test` is the entry at
+    /// HAND_test, stored in the same way.
     hand_cold: Option<PageId>,
     hand_test: Option<PageId>,
     /// For each page: its state.
@@ -220,8 +221,8 @@ impl ClockPro {
                 } else {
                     self.end_test(place);
                 }
-                // The hand passes the entry, so the entry moves to the list head. HAND_cold and HAND_test stay at
-                // their entries.
+                // HAND_hot is at the oldest end of the list. An entry that it passes therefore moves to the list head.
+                // HAND_cold and HAND_test stay at their entries.
                 self.clock.remove(entry);
                 self.clock.push_newest(entry);
                 if demoted && self.hot == 0 {

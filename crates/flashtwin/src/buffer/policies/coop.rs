@@ -11,10 +11,10 @@
 //!   the other list. The chip of a write is unknown, so all write-backs cost the same.
 //!
 //! Some dirty pages are written back ahead of their eviction. A page is a candidate if it was written only once since
-//! it was inserted. It must also be in T1, or in T2 without an access among the last `cooled` accesses. With static
-//! placement, each idle chip receives its least recent candidate (T1 first) if the host has made no access for
-//! `quiet_us`, or if fewer than `clean` slots are free or clean. With dynamic placement, rows of candidates are written
-//! if the host has made no access for `quiet_us`.
+//! it was inserted. If it is in T2, there is a second condition: none of the last `cooled` accesses was to this page.
+//! With static placement, each idle chip receives its least recent candidate (T1 first) if the host has made no access
+//! for `quiet_us`, or if fewer than `clean` slots are free or clean. With dynamic placement, candidates are written in
+//! batches of one row of cells if the host has made no access for `quiet_us`.
 //!
 //! The defaults follow from the device. `quiet_us` is the longest time for which a page written ahead can block a read
 //! of its chip: a program, plus an erase if reads cannot suspend it. Moves by GC are not included. With dynamic
@@ -226,8 +226,8 @@ impl Coop {
         }
     }
 
-    /// Records an access to a page of `list` whose previous use is `of`. Returns the class of the page after the
-    /// access.
+    /// Records an access to a page. `list` is the list of the page after the access, and `of` its use before the
+    /// access. Returns the class of the page after the access.
     #[inline]
     fn note(
         &mut self,
@@ -425,7 +425,7 @@ impl Coop {
         found.or_else(|| lists.into_iter().find_map(&mut any))
     }
 
-    /// Whether the last `cooled` accesses included none to this page of T2.
+    /// Whether none of the last `cooled` accesses was to this page of T2.
     fn has_cooled(&self, page: PageId) -> bool {
         self.accesses - self.uses[page.0 as usize].last() >= self.cooled
     }

@@ -290,8 +290,8 @@ impl<P> Gcar<P> {
 }
 
 impl Gcar<Base> {
-    /// Whether the policy must be notified when the chip of the page's flash copy changes, or when it changes whether
-    /// the page is in flight. A policy with a single recency list needs these notifications only for pages that a
+    /// Whether the policy must be notified when the chip of the flash copy of `page` changes, or when `page` becomes or
+    /// stops being in flight. A policy with a single recency list needs these notifications only for pages that a
     /// search has skipped. For all other pages, each search queries the device.
     #[inline(always)]
     pub(in crate::buffer) fn heeds_move(&mut self, page: PageId) -> bool {

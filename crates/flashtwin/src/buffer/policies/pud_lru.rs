@@ -18,7 +18,7 @@
 //!
 //! ```text
 //! room 0   B6 - B5 - B0           room 1   -          room 2   B10
-//! 3 pages   f 3: B8 B1     f 4, 5 .. 7: -     f 8..9: B2      from 8 on four heaps an octave
+//! 3 pages   f 3: B8 B1     f 4, 5 .. 7: -     f 8..9: B2      from 8 on, four heaps for each doubling of f
 //! 2 pages   f 2: B7        f 3: B9 B4                         victim: B8 if its PUD is above the mean
 //! ```
 //!

@@ -46,8 +46,8 @@ impl<B: Backend> Device<B> {
         self.access_page(request, lpn, write, sectors)
     }
 
-    /// Executes an access to a page that is in the directory as `id`. The page is either cached, or evicted and not
-    /// yet released.
+    /// Executes an access to a page that is in the directory (the table of the buffer's pages) with the number `id`.
+    /// The page is either cached, or evicted and not yet released.
     #[inline(never)]
     fn access_found(
         &mut self,
@@ -131,8 +131,8 @@ impl<B: Backend> Device<B> {
         self.page_done_in_slot(request);
     }
 
-    /// Executes the rest of a write to a page that is in the directory and marked as dirty. The write completes when
-    /// the page has its slot.
+    /// Executes the rest of a write to a page that is in the directory (the table of the buffer's pages) and marked as
+    /// dirty. The write completes when the page has its slot.
     #[inline(always)]
     pub(super) fn write_cached(&mut self, request: ReqId, id: u32) {
         let since = self.requests[request].dispatched;

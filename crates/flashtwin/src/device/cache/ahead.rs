@@ -12,7 +12,7 @@ use crate::units::{ChipId, Time};
 /// The timer of a policy that writes pages back after a *silence*: a time without accesses of the host.
 #[derive(Clone, Debug)]
 pub(super) struct Quiet {
-    /// The length of the silence; `None` if the policy writes no pages ahead.
+    /// The length of the silence; `None` if the policy does not write pages back after a silence.
     after: Option<Time>,
     /// Instant of the last access of the host.
     last_access: Time,
@@ -30,14 +30,14 @@ impl Quiet {
         }
     }
 
-    /// Whether the policy writes pages ahead.
+    /// Whether the policy writes pages back after a silence.
     pub fn is_used(&self) -> bool {
         self.after.is_some()
     }
 }
 
 impl<B: Backend> Device<B> {
-    /// Adapts the timer to a new policy. If the policy writes no pages ahead, the timer is cleared.
+    /// Adapts the timer to a new policy. If the policy does not write pages back after a silence, the timer is cleared.
     pub(super) fn exchange_quiet(&mut self, policy: &AnyPolicy) {
         let quiet = &mut self.cache.quiet;
         quiet.after = policy.ahead_after();
@@ -46,7 +46,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Records an access of the host, for a policy that writes pages ahead.
+    /// Records an access of the host, for a policy that writes pages back after a silence (a time without accesses).
     #[inline(always)]
     pub(super) fn note_host_access(&mut self) {
         if B::AHEAD {

@@ -7,8 +7,8 @@
 //! thus receives its slots one by one, as the write-backs of the other block complete. Evictions of single pages pass
 //! on their slots in the same way (D-41).
 //!
-//! Pages outside blocks (those of BPAC's page list) claim one slot each. While write-backs are running, these pages do
-//! not receive the slots that the policy reserves for its blocks.
+//! Pages outside blocks (those of BPAC's page list) claim one slot each. The policy reserves some slots for its blocks.
+//! While write-backs are running, these slots are not granted to pages outside blocks.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -261,8 +261,8 @@ impl Claims {
         self.give(at);
     }
 
-    /// Returns the number of slots that no page uses, and the pages that wait for slots. The next policy takes them
-    /// over.
+    /// Returns the number of slots that no page uses, and the pages that wait for slots. The policy that replaces the
+    /// present one takes both over.
     pub fn into_rest(self) -> (u32, VecDeque<u32>) {
         let unused: u32 = self.claims.iter().map(|claim| claim.unused).sum();
         let mut waiting = self.ready;

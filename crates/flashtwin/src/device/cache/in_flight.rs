@@ -79,8 +79,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Called after a page's residency has changed. Notifies the policy if the page is in flight now and was not
-    /// before, or was in flight and now can be evicted.
+    /// Called after the state of a page's slot or data (`Residency`) has changed. Notifies the policy if the page is in
+    /// flight now and was not before, or was in flight and now can be evicted.
     #[inline(always)]
     pub(super) fn residency_changed(&mut self, id: u32) {
         let cache = &mut self.cache;

@@ -61,7 +61,7 @@ pub enum BufferEvent {
 }
 
 impl Cache {
-    /// Returns the number of the request that causes the page's next read from flash or program.
+    /// Returns the number of the request that causes the page's next flash operation (read or program).
     #[inline]
     pub fn on_behalf(&self, page: u32) -> u32 {
         self.pages[page as usize].by

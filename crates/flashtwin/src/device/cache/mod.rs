@@ -100,8 +100,8 @@ pub(super) struct Cache {
     free_pages: Vec<u32>,
     /// Free slots, by [`Pool`].
     free_slots: [u32; 2],
-    /// Slots of the policy's pages if a block occupies the room of all its pages. In this case, `free_slots` has no
-    /// meaning for [`Pool::Policy`].
+    /// Slots of the policy's pages, under a policy with blocks that each occupy the room of all their pages. In this
+    /// case, `free_slots` has no meaning for [`Pool::Policy`].
     claims: Option<Box<Claims>>,
     /// For each [`Pool`], the pages that wait for the next slot to become free. (Other pages wait for the slot of a
     /// certain page.)
@@ -118,11 +118,13 @@ pub(super) struct Cache {
     /// For each page, the flash operation that had ended last when the page got its slot. Valid only if accesses were
     /// waiting for the page at this instant.
     slot_ends: Vec<Ended>,
-    /// For each page, the placement of its last write. Empty if the flash does not use placements.
+    /// For each page, the placement that the host requested in its last write. Empty if the flash does not use
+    /// placements.
     asked: Vec<Asked>,
     /// Whether the flash uses the placement of writes.
     heeds_placement: bool,
-    /// Expected victims, as a hint for prefetches: the fourth, third and second of the next ones. Set at each eviction.
+    /// Expected victims of later evictions, as a hint for prefetches: the fourth, the third and the second from now. If
+    /// the policy knows only its third victim, this page also stands for the fourth. Set at each eviction.
     ahead: [PageId; 3],
     groups: Vec<Group>,
     free_groups: Vec<u32>,
@@ -238,7 +240,7 @@ impl Cache {
         }
     }
 
-    /// Whether the policy writes pages back ahead of their eviction.
+    /// Whether the policy writes pages back after a silence (a time without accesses of the host).
     pub fn writes_ahead(&self) -> bool {
         self.quiet.is_used()
     }
@@ -250,7 +252,8 @@ impl Cache {
         self.present && waits && self.claims.is_none() && !self.is_logged()
     }
 
-    /// Whether the policy requires the record of chips whose times have changed.
+    /// Whether the policy requires the record of the chips in which the load or the drain time (time until all queued
+    /// work is done) has changed.
     pub fn follows_times(&self) -> bool {
         self.room.policy.follows_times()
     }

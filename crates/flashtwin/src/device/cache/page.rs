@@ -135,7 +135,7 @@ pub(super) struct Page {
     pub program: Program,
     pub want: Want,
     pub group: Membership,
-    /// Number of the request that causes the page's next read from flash or program.
+    /// Number of the request that causes the page's next flash operation (read or program).
     pub by: u32,
     /// The page that receives this page's slot.
     pub slot_successor: Option<Index>,

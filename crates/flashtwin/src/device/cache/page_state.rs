@@ -415,9 +415,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Notifies the policy after a program has ended. If `cleaned`, the notification is that the page, which stays
-    /// cached, is clean now. If a program can put the page on another chip, the policy is also notified that the page
-    /// may have moved.
+    /// Notifies the policy after a program has ended: if `cleaned`, that the page stays cached and is clean now; if a
+    /// program can put the page on another chip, also that the page may have moved.
     #[inline(never)]
     fn notify_policy(&mut self, id: u32, lpn: Lpn, cleaned: bool) {
         if cleaned {

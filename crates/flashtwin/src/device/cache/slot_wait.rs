@@ -19,7 +19,8 @@ pub(super) struct Ended {
 }
 
 impl Ended {
-    /// Sets the slot parts of a breakdown, for a wait of duration `wait` that ended at `until`.
+    /// Sets the parts of a latency breakdown that describe the wait for a slot. This wait had the duration `wait` and
+    /// ended at `until`.
     #[inline(always)]
     fn set_wait(&self, wait: Time, until: Time, parts: &mut Breakdown) {
         let op = match self.at == until {
@@ -51,13 +52,15 @@ impl Cache {
         self.slot_ends[page as usize] = self.ended;
     }
 
-    /// Sets the slot parts of a breakdown, for a wait of duration `wait` that ends now.
+    /// Sets the parts of a latency breakdown that describe the wait for a slot. This wait had the duration `wait` and
+    /// ends now.
     #[inline(always)]
     pub fn set_slot_wait(&self, wait: Time, now: Time, parts: &mut Breakdown) {
         self.ended.set_wait(wait, now, parts);
     }
 
-    /// Sets the slot parts of a breakdown, for a wait of duration `wait` that ended when the page got its slot.
+    /// Sets the parts of a latency breakdown that describe the wait for a slot. This wait had the duration `wait` and
+    /// ended when the page got its slot.
     #[inline(always)]
     pub(super) fn set_slot_wait_of(&self, page: u32, wait: Time, parts: &mut Breakdown) {
         let slot_at = self.pages[page as usize].slot_at;

@@ -17,9 +17,9 @@ pub(super) enum Wants {
     Slot,
     /// The page gets its slot. The access then writes to the page, which is then programmed.
     SlotThenProgram,
-    /// All sectors of the page that are given as bits are valid.
+    /// The given sectors of the page (stored as bits) are all valid.
     Data(u64),
-    /// This number of programs of the page have ended.
+    /// The given number of programs of the page have ended.
     Programs(u32),
 }
 

@@ -51,7 +51,7 @@ fn served(host: &[(&str, &str)], submitted: &[u16]) -> Vec<u64> {
     order.iter().skip(1).map(|(tag, _)| *tag).collect()
 }
 
-/// Test vectors ARB-1 to ARB-4 of the arbitration between queues.
+/// Orders in which queues are served, compared with orders computed by hand.
 #[test]
 fn whose_turn_it_is_by_hand() {
     let submitted = [0, 0, 0, 1, 1, 2];

@@ -98,7 +98,8 @@ impl Area {
         write_u32(out, &[self.next])
     }
 
-    /// Reads a state into this empty log; fails if one of its blocks already has another owner.
+    /// Reads a state into this empty log. Fails if one of its blocks already has another use in `roles`, for example as
+    /// a data block.
     pub fn load(
         &mut self,
         roles: &mut Roles,

@@ -257,7 +257,7 @@ impl Bast {
         self.blocks.prefetch(page);
     }
 
-    /// Prefetches the data that a write of the page reads after those of `prefetch`.
+    /// Prefetches the data that a write of the page reads after the data that `prefetch` loads.
     #[inline]
     pub(super) fn prefetch_old_copy(&self, page: u32) {
         self.blocks.prefetch_old_copy(page);
@@ -288,7 +288,7 @@ impl ChipFtl for Bast {
             self.merge_if_full(owner, ops);
         }
         if self.blocks.is_unwritten(page) {
-            // Blocks to keep free: one for each idle log, and one for a full merge.
+            // Blocks to keep free: one for each log that is not in use, and one for a full merge.
             let claims = self.idle.len() as u32 + 1;
             return self.blocks.write_in_place(page, claims, ops);
         }

@@ -27,7 +27,7 @@ struct Mapped {
 /// the dirty entries.
 ///
 /// A new entry is on probation. A hit makes an entry protected. If there is no room for another protected entry, the
-/// oldest protected entry returns to probation. If there is no room for any protected entry, the order is LRU.
+/// oldest protected entry returns to probation. If the maximum number of protected entries is 0, the order is LRU.
 #[derive(Clone, Debug)]
 pub(super) struct CachedMap {
     /// All logical pages, cached or not.

@@ -24,7 +24,7 @@ pub struct Entry {
     pub line: &'static str,
     /// Publication.
     pub source: Source,
-    /// Whether the rule is the published one or our reconstruction.
+    /// Certainty that the layer's rule is the published one.
     pub provenance: Provenance,
     /// The rule, sentence by sentence.
     pub rule: &'static [&'static str],

@@ -428,7 +428,7 @@ impl Dftl {
         let dirty = |cache: &CachedMap| cache.victim().filter(|&victim| cache.is_dirty(victim));
         let can_cache = dirty(&self.cache).is_none() || self.make_room(ops);
         if can_cache {
-            // The collections of `make_room` may have cleaned the victim.
+            // The victim may be clean now, because the collections of `make_room` write back dirty entries.
             if let Some(victim) = dirty(&self.cache) {
                 let which = self.cache.translation_page(victim);
                 if self.batching {

@@ -145,7 +145,7 @@ impl Fast {
         self.blocks.prefetch(page);
     }
 
-    /// Prefetches the data that a write of the page reads after those of `prefetch`.
+    /// Prefetches the data that a write of the page reads after the data that `prefetch` loads.
     #[inline]
     pub(super) fn prefetch_old_copy(&self, page: u32) {
         self.blocks.prefetch_old_copy(page);

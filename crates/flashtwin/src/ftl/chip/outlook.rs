@@ -58,7 +58,7 @@ impl Ftl {
         self.store().erased_pages()
     }
 
-    /// Returns the number of pages, since the layer was created, that were erased without having been programmed.
+    /// Returns the number of pages that were erased without having been programmed, since the layer was created.
     #[inline]
     pub(crate) fn skipped(&self) -> u64 {
         self.store().skipped()

@@ -40,8 +40,8 @@ pub(super) fn wrong<T>(what: &str) -> Result<T, StateError> {
 pub(super) struct Roles(Vec<bool>);
 
 impl Roles {
-    /// Creates the table of owners. Only the free blocks of `store` have an owner: the list of free blocks. Fails if
-    /// a free block is not erased.
+    /// Creates the table of owners, that is, of the uses of blocks. At first only the free blocks of `store` have an
+    /// owner: the list of free blocks. Fails if a free block is not erased.
     pub fn of(store: &Store) -> Result<Roles, StateError> {
         let mut roles = Roles(vec![false; store.blocks() as usize]);
         for block in store.free() {
@@ -53,7 +53,7 @@ impl Roles {
         Ok(roles)
     }
 
-    /// Records that a block now has an owner. Fails if the block already has one.
+    /// Records that a block now has an owner (a use, such as data block). Fails if the block already has one.
     pub fn take(&mut self, block: u32) -> Result<(), StateError> {
         match self.0.get_mut(block as usize) {
             Some(taken @ false) => {

@@ -73,8 +73,8 @@ pub(super) trait Own: Sized {
     /// user has set.
     fn follow(&mut self, _chip: &Chip, _is_given: &dyn Fn(&str) -> bool) {}
 
-    /// Returns the number of page writes of one turn, after which nothing of an older state remains. For DFTL, this
-    /// is the number of logical pages. For a layer with log blocks, it is the number of pages in its log blocks.
+    /// Returns the number of page writes after which nothing of an older state remains (a turn). For DFTL, it is the
+    /// number of logical pages. For a layer with log blocks, it is the number of pages in its log blocks.
     fn turn_pages(&self, chip: &Chip) -> u64;
 
     /// Returns the minimum number of blocks with which the layer works under any load: blocks for data, for log
@@ -246,8 +246,8 @@ impl Setup {
         }
     }
 
-    /// Returns the number of page writes of one turn, after which nothing of an older state remains. For DFTL, this
-    /// is the number of logical pages. For a layer with log blocks, it is the number of pages in its log blocks.
+    /// Returns the number of page writes after which nothing of an older state remains (a turn). For DFTL, it is the
+    /// number of logical pages. For a layer with log blocks, it is the number of pages in its log blocks.
     pub(crate) fn turn_pages(&self) -> u64 {
         self.kind.turn_pages(&self.chip())
     }

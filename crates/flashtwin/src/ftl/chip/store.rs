@@ -39,7 +39,8 @@ pub(super) struct Store {
     tags: JoinedTable<u32>,
     /// Number of live pages of each block, with the flag [`OPEN`].
     tallies: Vec<u16>,
-    /// Lowest tally of each strip of blocks. It is below [`OPEN`] if a block of the strip may be collected.
+    /// Lowest number in `tallies` for each strip of [`STRIP`] adjacent blocks. It is below [`OPEN`] if a block of the
+    /// strip may be collected.
     least: Vec<u16>,
     /// Free blocks, in the order of their erases. The block erased longest ago is used next, which spreads wear.
     free: VecDeque<u32>,
@@ -93,8 +94,8 @@ impl Store {
         write_list(out, self.free.iter().copied())
     }
 
-    /// Reads a state into a new store. The contents of pages must be below `tags_end`. Afterwards no block may be
-    /// collected until the caller seals it.
+    /// Reads a state into a new store. The contents of pages must be below `tags_end`. Afterwards a block may be
+    /// collected only after the caller has sealed it ([`Store::seal`]).
     pub fn load(&mut self, tags_end: u32, input: &mut dyn Read) -> Result<(), StateError> {
         read_u32(input, &mut self.tags)?;
         read_u32(input, &mut self.erases)?;
@@ -186,8 +187,8 @@ impl Store {
         self.least[strip] = tallies.fold(OPEN, |least, &tally| least.min(tally));
     }
 
-    /// Returns the greedy victim: the sealed block with the fewest live pages; of equals, the one with the lowest
-    /// number. `None` if no sealed block has an invalid page.
+    /// Returns the greedy victim: of the sealed blocks (those that may be collected), the one with the fewest live
+    /// pages; of equals, the one with the lowest number. `None` if no sealed block has an invalid page.
     pub fn victim(&self) -> Option<u32> {
         let least = self.least.iter().fold(OPEN, |a, &b| a.min(b));
         let is_it = |tally: &u16| *tally == least;

@@ -94,7 +94,8 @@ pub(crate) enum Tie {
 }
 
 /// Returns the block to collect next: its position in its pool, and the number of its live pages. Returns `None` if the
-/// pool has no candidate. A block that static wear levelling has chosen precedes the choice of the rule.
+/// pool has no candidate. If static wear levelling has chosen a block of the pool, returns this block and does not
+/// apply the rule.
 #[inline]
 pub(crate) fn victim(ftl: &PageMap, pool: u32, of: Victims, tie: Tie) -> Option<(u32, u32)> {
     if let Some(bit) = ftl.left_behind(pool) {
@@ -115,7 +116,8 @@ pub(crate) fn foresee(ftl: &mut PageMap, of: Victims, tie: Tie, pages: u32, maps
     }
 }
 
-/// A block or a unit (of data placement) that may be collected, with the values that rules use.
+/// A block that may be collected or, with data placement, a unit (blocks that are collected together). Has the values
+/// that rules use.
 pub(crate) trait Candidate: Copy {
     /// Returns the number of live pages.
     fn live(&self) -> u32;
@@ -128,7 +130,8 @@ pub(crate) trait Candidate: Copy {
     fn erases(&self) -> u32;
 }
 
-/// The candidates of a rule: blocks of a pool, or units (of data placement) of a group.
+/// The candidates of a rule: the blocks of a pool or, with data placement, the units of a group of units. A unit
+/// consists of blocks that are collected together.
 pub(crate) trait Pool {
     type Candidate: Candidate;
 

@@ -111,7 +111,8 @@ impl Layered {
         }
     }
 
-    /// Logs that an operation begins with the request for its channel, for which it may have to wait.
+    /// Logs the beginning of an operation that first needs its channel. The operation begins with the request for the
+    /// channel, although it may have to wait for it.
     #[cold]
     pub(super) fn log_wait(&mut self, chip: usize, now: Time) {
         let Some(log) = &mut self.log else { return };

@@ -56,7 +56,7 @@ pub(crate) struct Layered {
     gc_took: Vec<Time>,
     /// Counters of the translation layers at the last reset of the statistics.
     counted_before: Counters,
-    /// Number of the first chip among the resources of the event queue.
+    /// Number of the first chip in the event queue. The queue numbers all resources: chips, channels and buses.
     pub first_resource: usize,
     pages: Pages,
     costs: plan::Costs,

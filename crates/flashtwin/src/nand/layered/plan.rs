@@ -18,7 +18,7 @@ pub(super) enum Step {
     Transfer(Time),
     /// The chip begins GC (true) or ends it (false).
     Gc(bool),
-    /// The wait of the host operation for GC ends. The next steps access its own page, or map pages that it needs.
+    /// The host operation no longer waits for GC. The next steps access its own page, or map pages that it needs.
     Serve,
     /// Completion of the operation in service.
     Deliver,
@@ -45,7 +45,7 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    /// Whether no step remains. A step that takes no time counts too.
+    /// Whether no step remains, not even one that takes no time.
     fn is_empty(&self) -> bool {
         self.is_free() && self.steps.is_empty()
     }
@@ -127,7 +127,7 @@ pub(super) struct Costs {
     /// Read time of each page type; a single entry if all types have equal read times. Page `i` of a block has type `i
     /// mod n`, where `n` is the number of types.
     read: Vec<Time>,
-    /// Program time of each page type, in the form of `read`.
+    /// Program time of each page type; a single entry if all types have equal program times.
     program: Vec<Time>,
     erase: Time,
     transfer: Time,

@@ -270,7 +270,8 @@ impl Modern {
     }
 
     /// Starts the first operation in the queue of a free die. The operation may be a write that waits for others to
-    /// fill its row. In this case starts the next step of the die's collection instead, if there is one.
+    /// fill its row (the pages of one program). In this case starts the next step of the die's collection instead, if
+    /// there is one.
     #[inline(never)]
     fn start_next(&mut self, die: usize, collects: bool, now: Time, events: &mut EventQueue) {
         if self.waits_for_writes(die, now, events) {
@@ -299,7 +300,8 @@ impl Modern {
             && (!self.map.ftl.is_needy(die as u32) || self.map.preemptible && self.keeps_pace(die))
     }
 
-    /// Logs that a die begins a step of a collection. Calls `log_step`, but `block` is numbered over all dies.
+    /// Logs that a die begins a step of a collection, as `log_step` does. Here, however, `block` is numbered over all
+    /// dies.
     #[cold]
     pub(super) fn log_part(
         &mut self,

@@ -6,14 +6,14 @@ use super::*;
 use crate::ftl::LiveFrom;
 use crate::gc::{self, Tie};
 
-/// More map entries are prefetched when the first one not prefetched is at most this number of pages ahead of the page
-/// being moved.
+/// Further map entries are prefetched when the page being moved is at most this number of pages before the first page
+/// with a map entry that is not prefetched yet.
 const AHEAD: u32 = 4;
-/// Number of pages with map entries that are prefetched together: a power of two, at most 64. The core would stall at
-/// each prefetch if the entries were prefetched one by one.
+/// Number of pages for which the map entries are prefetched together: a power of two, at most 64. The core would stall
+/// at each prefetch if the entries were prefetched one by one.
 const TOGETHER: u32 = 16;
-/// Distance, in pages, from the map entries being prefetched to the logical page numbers prefetched with them. These
-/// numbers locate the map entries that are prefetched later.
+/// When map entries are prefetched, the logical page numbers that follow at this distance, in pages, are prefetched
+/// too. They locate the map entries that are prefetched later.
 pub(super) const FAR_AHEAD: u32 = 32;
 
 /// State of the collection of a block. Every move indexes the table of these states. The size of this struct is a power
@@ -65,9 +65,8 @@ impl Run {
         }
     }
 
-    /// Whether the collection keeps pace with the host (D-170). The pages that the collection will gain are shared out
-    /// in step with its moves: the fraction of them that the host has used must be below the fraction of the moves that
-    /// are done.
+    /// Whether the collection keeps pace with the host (D-170). The collection will gain a number of free pages. The
+    /// fraction of this number that the host has used must be below the fraction of the moves that are done.
     fn keeps_pace(&self, pages_per_block: u32) -> bool {
         let gains = u64::from(pages_per_block.saturating_sub(self.live));
         u64::from(self.passed) * u64::from(self.live) < u64::from(self.moved) * gains
@@ -179,8 +178,8 @@ impl Modern {
         false
     }
 
-    /// Moves the next live page of the block under collection in the map. If no live page remains, erases the block in
-    /// the map and returns `None`. The caller adds the time of the move or the erase.
+    /// Moves the next live page of the block under collection, but only in the map. If no live page remains, erases the
+    /// block in the map and returns `None`. The caller adds the time of the move or the erase.
     #[inline(always)]
     fn collect_page(&mut self, die: usize) -> Option<Move> {
         let run = self.map.collecting[die]
@@ -229,9 +228,9 @@ impl Modern {
         next == Some(stream)
     }
 
-    /// Moves further pages with the program that moves `first`. They must go to the same row, and at most `left` pages
-    /// are moved in total. Returns the number of moved pages, the time to read them, and whether the last one filled
-    /// its block.
+    /// Moves further pages with the program that moves `first`. They must go to the same row (the pages of one
+    /// program), and at most `left` pages are moved in total. Returns the number of moved pages, the time to read them,
+    /// and whether the last one filled its block.
     #[inline(never)]
     fn collect_row(&mut self, die: usize, first: Move, left: u32) -> (u32, Time, bool) {
         let mut sensing = self.layout.sensing();

@@ -11,7 +11,7 @@ pub(super) enum Step {
     Array(Time),
     /// Array time that may be suspended: a program or an erase.
     Pulse(Time),
-    /// Array time of a move of a collection. It completes no host operation.
+    /// Array time of a move of a collection, which may be suspended. It completes no host operation.
     Move,
     /// Transfer of a page over the channel.
     Transfer(Time),
@@ -23,7 +23,7 @@ impl Step {
     fn time(self) -> Time {
         match self {
             Step::Array(time) | Step::Pulse(time) | Step::Transfer(time) => time,
-            // These steps have no time of their own: the end of a move is in the lane, and a completion takes no time.
+            // These steps store no time: the end of a move is in the lane, and a completion takes no time.
             Step::Move | Step::Deliver => Time::ZERO,
         }
     }

@@ -69,7 +69,7 @@ pub(crate) struct Modern<M = Blocks> {
     pub chips_in_gc: ChipSet,
     /// Record of the pages that collections may have moved to other dies.
     pub moved: MovedPages,
-    /// Number of the first lane among the resources of the event queue.
+    /// Number of the first lane in the event queue. The queue numbers all resources, such as lanes, channels and buses.
     pub first_resource: usize,
     pub times: Latencies,
     /// Lanes of all dies, in two or three parts with one lane per die. The first part is for the work in service. The
@@ -405,10 +405,10 @@ impl<M: Map> Modern<M> {
 
     // ---- suspending ----
 
-    /// Suspends the running program or erase because a host read has arrived. Does not suspend it in three cases: it
-    /// ends soon; it has already been suspended for the maximum number of reads; or, with cached commands, the data of
-    /// the next program are being transferred. The read then waits, and a suspension is tried again only when another
-    /// read arrives.
+    /// Suspends the running program, erase or move of a collection because a host read has arrived. Does not suspend it
+    /// in three cases: it ends soon; it has already been suspended for the maximum number of reads; or, with cached
+    /// commands, the data of the next program are being transferred. The read then waits, and a suspension is tried
+    /// again only when another read arrives.
     #[inline(never)]
     pub fn suspend_for_read(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         let data_come = self.data_come(die);

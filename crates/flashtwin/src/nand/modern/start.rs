@@ -67,8 +67,8 @@ impl<M: Map> Modern<M> {
         events.set(self.first_resource + die, lane.ends);
     }
 
-    /// Starts steps that move pages: an array read, the transfers of `pages` pages, and a program. There may be no read
-    /// or no program.
+    /// Starts steps that move pages: an array read, the transfers of `pages` pages, and a program. The read or the
+    /// program may be missing.
     pub(super) fn start_moves(
         &mut self,
         die: usize,
@@ -177,7 +177,8 @@ impl<M: Map> Modern<M> {
         sensing.total()
     }
 
-    /// Sets a timer that activates the die at `until`. The die then no longer waits for writes that would fill a row.
+    /// Sets a timer that activates the die at `until`. The die then no longer waits for writes that would fill a row
+    /// (the pages of one program).
     pub(super) fn look_again(&mut self, die: usize, until: Time, events: &mut EventQueue) {
         if !std::mem::replace(&mut self.timed[die], true) {
             events.set(self.first_resource + self.lanes.len() + die, until);

@@ -53,7 +53,7 @@ struct Run {
     set: u32,
     /// Number of dies that still have pages to read.
     reading: u32,
-    /// Number of pages with a read that has begun and a program that has not ended.
+    /// Number of pages being moved: their reads have begun, and their programs have not ended.
     moving: u32,
     /// Number of blocks not erased.
     blocks: u32,
@@ -310,9 +310,9 @@ impl Modern {
         }
     }
 
-    /// Takes those pages of the die's next row to program that are in the controller. Takes them only if the row is
-    /// complete, or if the die has no further page to read. Returns the first page of the row to program, and the
-    /// number of pages.
+    /// Takes the die's next row to program if it is complete, that is, if the data of all its pages are in the
+    /// controller. If the die has no further page to read, takes the row even if it is incomplete. Returns the first
+    /// page of the row to program, and the number of pages.
     fn row_arrived(&mut self, die: usize) -> Option<(u32, u32)> {
         let unit = self.layout.unit;
         let part = &mut self.map.sets.as_mut()?.parts[die];

@@ -4,7 +4,8 @@
 use super::*;
 
 impl Modern {
-    /// Starts the program of a write, together with the next writes of the queue that fit into its row.
+    /// Starts the program of a write, together with the next writes of the queue that fit into its row (the pages that
+    /// one program writes).
     #[inline(never)]
     pub(super) fn start_writes(
         &mut self,
@@ -115,8 +116,9 @@ impl Modern {
         self.cross_channel(at, die, transfer, now, events);
     }
 
-    /// Whether the first write of the queue waits for further writes that would fill its row. It waits only if all
-    /// operations in the queue are write-backs. If not, the host waits for one of the operations.
+    /// Whether the first write of the queue waits for further writes that would fill its row (the pages of one
+    /// program). It waits only if all operations in the queue are write-backs. If not, the host waits for one of the
+    /// operations.
     #[inline(always)]
     pub(super) fn waits_for_writes(
         &mut self,

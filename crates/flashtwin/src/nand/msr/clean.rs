@@ -88,8 +88,9 @@ impl Msr {
         None
     }
 
-    /// Cleans a chip with copy-back. In each parallel unit, the first plane that must collect and can do so collects
-    /// one block. The units clean at the same time, so the chip is busy for the duration of the longest collection.
+    /// Cleans a chip with copy-back. In each parallel unit (a part of the chip's planes), the first plane that must
+    /// collect and can do so collects one block. The units clean at the same time, so the chip is busy for the duration
+    /// of the longest collection.
     fn clean_planes(&mut self, chip: usize, now: Time) -> Option<Time> {
         let units = self.params.parallel_units;
         let per_unit = self.planes / units;

@@ -26,7 +26,7 @@ use crate::units::{ChipId, Lpn, Ppn, Time};
 /// Largest number of reads, and largest number of writes, in a batch.
 const BATCH_MAX: usize = 100;
 
-/// Largest number of pages with logical page numbers that are prefetched before a collection.
+/// Before a collection, the logical page numbers of at most this number of pages are prefetched.
 const FORESEEN_MAX: u32 = 256;
 
 /// An operation in service.
@@ -53,7 +53,7 @@ pub(crate) struct Msr {
     pub chips_in_gc: ChipSet,
     pub orders: Orders,
     victims: Victims,
-    /// Number of the first chip among the resources of the event queue.
+    /// Number of the first chip in the event queue. The queue numbers all resources: chips, channels and buses.
     pub first_resource: usize,
     /// Whether collections take no time.
     ideal: bool,

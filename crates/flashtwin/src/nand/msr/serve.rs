@@ -3,7 +3,7 @@
 use super::*;
 use crate::spec::AllocationPool;
 
-/// Shortest queue whose operations are prefetched again before they start.
+/// Length from which on a queue is long: data for its operations are prefetched again before they start.
 const LONG_QUEUE: usize = 8;
 
 /// A chip, and the parts of the back end that serve it. The operation to start is built in place in `service.next`, so

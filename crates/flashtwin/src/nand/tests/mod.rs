@@ -264,8 +264,8 @@ fn drain_time_and_load_are_those_of_a_scan() {
     }
 }
 
-/// Writes of two streams must always find room, even if the reserve is hardly larger than the watermark plus two open
-/// blocks.
+/// Writes of two streams must always find room, even if the reserve (the blocks that the host does not see) is hardly
+/// larger than the watermark plus two open blocks.
 #[test]
 fn two_streams_find_room_on_a_tight_device() {
     for (i, overrides) in BACK_ENDS.iter().enumerate() {

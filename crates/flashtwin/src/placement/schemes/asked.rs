@@ -1,4 +1,4 @@
-//! Placement as the buffer policy requests it, for CDA-GC's dispatcher.
+//! Placement by the buffer policy: CDA-GC's dispatcher marks each page as hot or cold.
 
 use super::{Class, Device, Entry, HostPage, MovedPage, Needs, Scheme, Shipped, Survivors};
 use crate::component::{source, Component, Provenance, Settings};

@@ -40,22 +40,23 @@ struct Lives {
     stride: u32,
     /// Host clock at the last write of each page of the sample; [`NEVER`] if the page has no copy.
     written_at: Vec<u64>,
-    /// Host clock up to which `spent` includes the lives that have not ended yet.
+    /// Value of the host clock up to which the lives that have not ended yet are included in `spent`.
     counted_to: u64,
-    /// Number of lives that have begun in this epoch, which is the time since the last search. `over` is the number of
-    /// lives that have ended in this epoch.
+    /// Number of lives that have begun in this epoch (the time since the last search for limits). `over` is the number
+    /// of lives that have ended in this epoch.
     begun: u64,
     over: u64,
     /// Lower edges of the bins.
     edges: Vec<f64>,
-    /// For each bin of ages, the total time that pages of the sample spent at ages within the bin. The unit is a page
-    /// that the host writes.
+    /// For each bin of ages, the total time that pages of the sample spent at ages within the bin. Time is counted in
+    /// pages that the host writes.
     spent: Vec<f64>,
     /// For each bin, the number of lives that ended at an age within the bin.
     ended: Vec<f64>,
 }
 
-/// Share of the lives that are longer than an age, for any age. The number of moves of a chain is predicted from it.
+/// For each age, the share of the lives that are longer than this age. The number of moves of a chain is predicted from
+/// these shares.
 struct Survival {
     /// Two values for the lower edge of each bin: the share of the lives that are longer than this age, and the
     /// integral of this share from age 0 to this age.
@@ -244,9 +245,9 @@ impl Midas {
         }
     }
 
-    /// Sets the limits to those with the fewest predicted moves. A longer chain is chosen only if it saves at least the
-    /// fraction [`SAVED_BY_GROUP`] of the predicted programs. A smaller saving would be within the error of the
-    /// prediction.
+    /// Sets the limits to those with the fewest predicted moves. Chains with more classes are tried in ascending order.
+    /// A longer chain is chosen only if it saves at least the fraction [`SAVED_BY_GROUP`] of the predicted programs,
+    /// because a smaller saving would be within the error of the prediction.
     fn search(&mut self) {
         let survival = self.lives.survival();
         let mut best = vec![0; self.groups - 1];

@@ -1,5 +1,5 @@
-//! The scope `chain`: if some class holds more units than its limit, the oldest closed unit of the first such class.
-//! Otherwise, the units of the last class.
+//! The scope `chain`. If a class holds more units than its limit, the scope is the oldest closed unit of the first such
+//! class. Otherwise, the scope is all units of the last class.
 
 use super::{is_closed, Asked, Scope, Setup, Unit};
 use crate::component::{Component, Settings};

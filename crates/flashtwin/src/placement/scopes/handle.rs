@@ -1,4 +1,4 @@
-//! The scope `handle`: units of the handle whose page needs room.
+//! The scope `handle`: if a page needs room, units of its own handle are collected.
 
 use super::{tolerance, Asked, Scope, Setup, Unit};
 use crate::component::{parameters, Component, Kind, Settings};
@@ -8,7 +8,7 @@ parameters! {
     struct Parameters {
         /// Number of live pages by which a victim may exceed the unit with the fewest, in percent of a unit's pages;
         /// `none`: no limit.
-        tolerance_percent: String = Kind::Text, "\"12.5\"", "ours: without a limit a scope can be ruinous (P-28)";
+        tolerance_percent: String = Kind::Text, "\"12.5\"", "ours: without a limit a scope can be ruinous";
     }
 }
 

@@ -73,8 +73,8 @@ macro_rules! declare {
                 match self { $(AnyScope::$Type(scope) => scope.set_words(words),)+ }
             }
 
-            /// Returns the limit on the live pages of a victim within the scope: the difference from the closed unit
-            /// with the fewest live pages, in percent of a unit's pages. `None` means no limit.
+            /// Returns the number of live pages by which a victim within the scope may exceed the closed unit with the
+            /// fewest, in percent of a unit's pages. `None` means no limit.
             pub fn tolerance_percent(&self) -> Option<f64> {
                 match self { $(AnyScope::$Type(scope) => scope.tolerance_percent(),)+ }
             }

@@ -12,7 +12,7 @@ parameters! {
         quota: String = Kind::Text, "\"equal\"", "ours";
         /// Number of live pages by which a victim may exceed the unit with the fewest, in percent of a unit's pages;
         /// `none`: no limit; `auto`: `none` with the quota `optimal`, otherwise 12.5.
-        tolerance_percent: String = Kind::Text, "\"auto\"", "ours: without a limit a scope can be ruinous (P-28)";
+        tolerance_percent: String = Kind::Text, "\"auto\"", "ours: without a limit a scope can be ruinous";
     }
 }
 

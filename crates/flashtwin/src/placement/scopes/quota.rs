@@ -28,8 +28,8 @@ pub(super) struct Quota {
     /// Number of units to split among the classes.
     whole: u32,
     unit_pages: u32,
-    /// For each class, its share of the host's pages, as a running mean. The mean covers about the last capacity of
-    /// writes. `seen` has the number of host pages of each class when the shares were last computed.
+    /// For each class, its share of the host's pages, as a running mean over about as many host pages as the units can
+    /// hold. `seen` has the number of host pages of each class when the shares were last computed.
     shares: Vec<f64>,
     seen: Vec<u64>,
     /// Number of erases at which the quotas are updated next.
@@ -137,8 +137,8 @@ impl Quota {
             && units.iter().all(|&units| units <= self.whole.into())
     }
 
-    /// Adds the shares of the classes since the last update to the running mean. The weight of these shares depends on
-    /// the number of pages written since then, relative to the capacity.
+    /// Updates the running mean of the classes' shares with their shares since the last update. The more pages were
+    /// written since then, relative to the capacity, the greater is the weight of the new shares.
     fn take_shares(&mut self, pool: &Asked) {
         let classes = pool.classes.classes();
         let now: Vec<u64> = (0..classes).map(|c| pool.classes.host_pages(c)).collect();

@@ -20,8 +20,8 @@ const STEP: f64 = 0.05;
 /// The closed units of a group, arranged as a circle for the scan.
 #[derive(Clone, Debug, PartialEq)]
 struct Circle {
-    /// The units in the order of the scan, each with its sequence number when it was added. If the unit's number is now
-    /// different, the unit has been erased since.
+    /// The units in the order of the scan. Each has the sequence number that its unit had when it was added. If the
+    /// unit now has another sequence number, it was erased in the meantime.
     order: Vec<(u32, u32)>,
     /// Position of the unit that is examined next.
     at: usize,

@@ -26,7 +26,8 @@ pub struct Naive {
     sequence: Vec<usize>,
     roam: Vec<Option<usize>>,
     pub programs: u64,
-    /// Number of moved pages, by the class of the page that waited for room and by the owner of the collected unit.
+    /// Number of moved pages, for each class of the page that waited for room and each owner (kind of unit) of the
+    /// collected unit.
     pub caused: HashMap<(usize, String), u64>,
     events: Vec<String>,
     did: Vec<String>,

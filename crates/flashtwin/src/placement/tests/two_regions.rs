@@ -2,8 +2,9 @@
 
 use super::*;
 
-/// Writes random pages. A share `writes` of the writes goes to a share 1 - `writes` of the pages, and the other writes
-/// go to the other pages. Within each of the two parts, writes are uniform.
+/// Writes random pages. The fraction `writes` of the writes goes to the fraction 1 - `writes` of the pages (with 0.8,
+/// 80 % of the writes go to 20 % of the pages). The other writes go to the other pages. Within each of the two parts,
+/// writes are uniform.
 pub(super) fn skewed(device: &mut Placed, writes: f64, capacities: u32, rng: &mut Rng) {
     let logical = device.setup().logical_pages;
     let hot = (f64::from(logical) * (1.0 - writes)).round() as u64;

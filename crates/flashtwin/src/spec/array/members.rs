@@ -10,7 +10,7 @@ use crate::spec::section::{section_of, Values};
 use crate::spec::tree::{Entry, Node, Tree};
 use crate::spec::{builtin_names, Buffer, Controller, DeviceSpec, Link};
 
-/// Largest number of members: the members of a stripe are bits of one 64-bit word.
+/// Largest number of members. A 64-bit word has one bit for each member of a stripe.
 const MEMBERS_MAX: usize = 60;
 
 /// Largest number of device files that an array may name. The TOML text of an array includes all of these files.
@@ -29,11 +29,11 @@ pub struct MemberFile {
 /// is not relative to the array's file. An error states why the file cannot be read.
 pub type ReadMember<'a> = &'a dyn Fn(&str, bool) -> Result<MemberFile, String>;
 
-/// The members of an array, and its front end. The front end is a device with the sections that the array's file has
-/// for it.
+/// The members of an array, and its front end. The front end is stored as a device, with the front-end sections of the
+/// array's file.
 pub(in crate::spec) struct Made {
     pub members: Vec<DeviceSpec>,
-    /// Drives of the members that are not profiles of flashtwin, as described by their files.
+    /// Drives that are used as members and are not profiles of flashtwin, as their files describe them.
     pub drives: Vec<DeviceSpec>,
     pub front: DeviceSpec,
 }

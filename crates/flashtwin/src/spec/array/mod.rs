@@ -54,7 +54,7 @@ impl Level {
 }
 
 words! {
-    /// Placement of the parity, which moves from row to row (D-23).
+    /// Placement of the parity, which moves from one row of chunks to the next (D-23).
     pub enum Rotation {
         /// Parity moves down from the last member. The first data unit is on the member after the parity.
         LeftSymmetric = "left-symmetric",

@@ -41,9 +41,9 @@ impl ArraySpec {
         Self::with_overrides(toml_text, origin, &[])
     }
 
-    /// Reads an array file like [`ArraySpec::parse`], but first sets dotted keys. These are keys of `[array]`,
-    /// `[buffer]`, `[link]` and `[controller]`, and keys of the members such as `member.gc.low_percent`. Members that
-    /// are given by device files are refused, because this function reads no files.
+    /// Reads an array file like [`ArraySpec::parse`], but first sets the dotted keys in `overrides`. These are keys of
+    /// `[array]`, `[buffer]`, `[link]` and `[controller]`, and keys of the members such as `member.gc.low_percent`.
+    /// Members that are given by device files are refused, because this function reads no files.
     ///
     /// # Errors
     /// Fails as [`ArraySpec::parse`] does.

@@ -16,8 +16,8 @@ use crate::spec::{Buffer, DeviceSpec, Gc};
 const ROWS: &[&[Row<ArraySpec>]] = &[ArraySpec::ROWS];
 
 impl ArraySpec {
-    /// Returns the whole array as TOML. Of the members' keys, the text has only those that differ from the devices that
-    /// `array.members` names.
+    /// Returns the whole array as TOML. The text has a key of a member only if its value differs from that in the
+    /// device that `array.members` names.
     pub fn to_toml(&self) -> String {
         let front = DeviceSpec {
             name: self.name.clone(),
@@ -43,7 +43,8 @@ impl ArraySpec {
         text
     }
 
-    /// Returns the keys of members that differ from the devices that `array.members` names, one key per line.
+    /// Returns the keys of members with values that differ from those in the devices that `array.members` names, one
+    /// key per line.
     fn set_of_members(&self) -> String {
         let named = |member: &DeviceSpec| {
             let described = self.drives.iter().find(|drive| drive.name == member.name);

@@ -85,8 +85,8 @@ fn separation(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     }
 }
 
-/// Checks the conditions of the reference's wear levelling: the `msr` back end, an erase limit, and the greedy victim
-/// rule.
+/// Checks the conditions of the levelling `reference` (the wear levelling of the reference simulator): the `msr` back
+/// end, an erase limit, and the greedy victim rule.
 fn reference_levelling(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     let wrong = match (&spec.nand, spec.wear.erase_limit, spec.gc.victim.name) {
         (Nand::Modern(_), ..) => {

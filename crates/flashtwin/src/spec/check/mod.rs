@@ -23,7 +23,8 @@ const FLASH_PAGE_PAGES: std::ops::RangeInclusive<u32> = 1..=64;
 
 /// Reports all contradictions, each as key and message.
 pub(super) fn check(spec: &DeviceSpec, v: &Values, report: &mut dyn FnMut(&str, String)) {
-    // The checks below compute with quantities that have bounds only if the check of the geometry succeeds.
+    // The checks below run only if the geometry is valid. Otherwise, the quantities with which they compute have no
+    // bounds.
     if !geometry(spec, report) {
         return;
     }
@@ -204,8 +205,8 @@ fn pool_of(spec: &DeviceSpec) -> Pool {
 }
 
 impl DeviceSpec {
-    /// Returns the number of blocks of a pool that are in excess of the logical pages. A pool is a plane if the `msr`
-    /// back end uses copy-back, otherwise a chip.
+    /// Returns the number of spare blocks of a pool (a set of blocks that is collected on its own): the blocks that are
+    /// not filled by logical pages. A pool is a plane if the `msr` back end uses copy-back, otherwise a chip.
     pub fn spare_blocks_pool(&self) -> u32 {
         pool_of(self).spare
     }

@@ -30,8 +30,8 @@ fn row(doc: &KeyDoc) -> String {
 const HEAD: &str =
     "| key | takes | default | what it does | where it comes from |\n|---|---|---|---|---|\n";
 
-/// Returns the page with new tables. Each table begins with the key in its present first row, and ends before the key
-/// in the first row of the next table.
+/// Returns the page with new tables. Each new table has the keys from the first key of the old table up to, but
+/// without, the first key of the next table.
 fn written(page: &str, keys: &[KeyDoc]) -> String {
     let (before, rest) = page.split_once(HEAD).expect("a table of keys");
     let tables: Vec<&str> = rest.split(HEAD).collect();

@@ -8,7 +8,8 @@ mod overrides;
 mod profiles;
 mod together;
 
-/// A device like those in the reference's small cases. The file has only the required keys.
+/// A device like those in the small test cases of the reference simulator. The file has only the
+/// required keys.
 pub(super) const SMALL: &str = r#"name = "small"
 
 [geometry]

@@ -173,7 +173,8 @@ impl Volume {
             front: 0,
             target: (spare as usize / 2).max(RESERVE + 1),
             worth: shape.data - narrow(half_spare).max(1),
-            // The new volume may replace another one, in which pages had other places.
+            // Every page counts as moved, because the new volume may replace another one in which pages had other
+            // places.
             moved: MovedPages::any(),
             shape,
         })

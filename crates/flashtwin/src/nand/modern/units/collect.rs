@@ -48,7 +48,7 @@ struct Row {
     first: u32,
     /// Number of pages moved to the row.
     pages: u32,
-    /// Number of pages moved to the row with data that have not reached the controller yet.
+    /// Number of pages moved to the row that are still being read, so that their data have not reached the controller.
     coming: u32,
 }
 
@@ -58,7 +58,7 @@ pub(super) struct Run {
     of: Collection,
     /// Number of dies that still have pages to read.
     reading: u32,
-    /// Number of pages with a read that has begun and a program that has not ended.
+    /// Number of pages being moved: their reads have begun, and their programs have not ended.
     moving: u32,
     /// Number of dies that have blocks to erase.
     erasing: u32,
@@ -98,8 +98,8 @@ impl Group {
         self.waiting[usize::from(class)].push_back(Waiting { number, ..waiting });
     }
 
-    /// Compares the first waiting pages of all classes, and returns the one that arrived first: its arrival number and
-    /// its class. Considers only arrival numbers above `after`.
+    /// Compares the first waiting pages of all placement classes, and returns the one that arrived first: its arrival
+    /// number and its class. Considers only arrival numbers above `after`.
     pub fn next_head(&self, after: Option<u64>) -> Option<(u64, Class)> {
         let heads = self.waiting.iter().enumerate();
         let heads = heads.filter_map(|(class, of)| Some((of.front()?.number, class as Class)));

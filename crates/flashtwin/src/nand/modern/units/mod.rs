@@ -1,4 +1,5 @@
-//! Writing by units. A unit is striped over the dies of a group. Each placement class of pages has its own units.
+//! Writing by units. A unit is a part of the flash that is collected and erased as a whole. It is striped over the dies
+//! of a group. Each placement class of pages has its own units.
 //!
 //! A host page gets its place in flash, and its map entry, when its program is queued, in the order of queueing. The
 //! die programs the page later.
@@ -27,7 +28,7 @@ const CAPACITIES_MAX: u32 = 20;
 /// Write amplification counts as constant if it changes by less than this fraction from one capacity of writes to the
 /// next.
 const LEVEL: f64 = 0.01;
-/// Marks a program that found no room, in place of its page.
+/// Stored in place of the flash page of a write if there was no room for its page.
 const NO_PAGE: u32 = u32::MAX;
 
 /// The map by units, and the state of collections.

@@ -6,7 +6,8 @@ use super::*;
 use crate::placement::{Class, Untimed, NEVER};
 use crate::request::PlacementId;
 
-/// Number of waiting operations that are examined when a program starts, to find further writes of its row.
+/// Largest number of waiting operations that are examined to find the write to start, or further writes of its row (the
+/// pages of one program).
 const WRITES_LOOKED_AT: usize = 64;
 
 /// Placement that the host requests for a write.
@@ -112,8 +113,8 @@ impl Modern<Units> {
         }
     }
 
-    /// Finds room for a host page. Before that, begins a collection if the group has at most `low` free units, as in
-    /// a run without time.
+    /// Finds room for a host page. Before that, begins a collection if the group has at most `low` free units, as on a
+    /// device that is simulated without time.
     fn room(&mut self, page: &PageToPut, now: Time) -> Room {
         let (group, class) = (page.group, page.class);
         if self.map.ideal {
@@ -229,8 +230,8 @@ impl Modern<Units> {
     // ---- programs ----
 
     /// Returns the first operation in the die's queue that can start now: a read, or a write that need not wait for
-    /// its row. A write-back waits until no further page can be added to its row, or until it has waited for
-    /// `params.program_wait`. Later operations in the queue may start before it.
+    /// more pages of its row (the pages of one program). A write-back waits until no further page can be added to its
+    /// row, or until it has waited for `params.program_wait`. Later operations in the queue may start before it.
     pub(super) fn next_of_host(
         &mut self,
         die: usize,
@@ -261,7 +262,7 @@ impl Modern<Units> {
         None
     }
 
-    /// Starts the program of a write, together with waiting writes of the same row.
+    /// Starts the program of a write, together with waiting writes of the same row (the pages that one program writes).
     pub(super) fn start_row(&mut self, at: usize, next: Next, now: Time, events: &mut EventQueue) {
         let die = self.die_of(at);
         let of = &mut self.map.dies[die];

@@ -13,7 +13,7 @@ use crate::units::{Lpn, Stream, Time};
 
 const HANDLES: u64 = 3;
 
-/// Flash that writes by units, with no front end.
+/// Flash that writes by units, without the rest of a device: no host interface and no buffer.
 struct Bench {
     nand: Nand,
     events: EventQueue,
@@ -249,7 +249,7 @@ fn every_write_is_programmed_once_and_nothing_waits_for_ever() {
     }
 }
 
-/// The tables must go through the states of those of a device without time. This requires three conditions: no write
+/// The tables must change in the same order as those of a device without time. This requires three conditions: no write
 /// passes a collection, collections begin only at the watermark, and each group has one die. Several dies would move
 /// their parts of a unit at the same time, so the order of the moved pages would differ.
 #[test]
@@ -364,8 +364,8 @@ fn saved_state_continues_alike() {
     }
 }
 
-/// A row that waits for more pages of its class must not delay a full row of another class that is behind it in the
-/// queue.
+/// A row (the pages of one program) that waits for more pages of its class must not delay a full row of another class
+/// that is behind it in the queue.
 #[test]
 fn a_full_row_passes_one_that_waits() {
     let wait = Time::from_ms(5);
