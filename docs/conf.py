@@ -36,7 +36,7 @@ html_copy_source = False
 
 
 def _read(_app: Sphinx, name: str, source: list[str]) -> None:
-    """Add the table of contents to the first page. Replace each link to a folder by its text: folders are no pages."""
+    """Add the table of contents to the first page. Replace each link to a folder by the text of the link."""
     folder = (ROOT / name).parent
 
     def link(match: re.Match[str]) -> str:

@@ -102,7 +102,7 @@ def test_experiments_take_the_options_that_they_name(tmp_path):
 
 def test_the_default_device_is_named_in_the_documentation():
     page = (PAGE.parent / "devices.md").read_text()
-    assert f"Where no device is named, commands and functions use `{DEFAULT_DEVICE}`" in page
+    assert f"If no device is named, commands and functions use `{DEFAULT_DEVICE}`" in page
     for function in (*(function for function, _ in FUNCTIONS.values()), flashtwin.pts):
         # None means the device of a recording or, without one, the default.
         default = None if function in (flashtwin.run, flashtwin.compare) else DEFAULT_DEVICE

@@ -165,7 +165,7 @@ fn members_on_several_threads_give_the_same_bytes() {
             (Odd::All, Beyond::Wrap),
             (Odd::All, Beyond::Drop),
         ] {
-            // The third warm-up continues until the run is steady, but for at most 1200 of the 2000 requests.
+            // The third warm-up ends when the run is steady, and at the latest after 1200 of the 2000 requests.
             for (warmup_requests, most) in [(0, None), (700, None), (300, Some(1200))] {
                 let config = |threads| RunConfig {
                     beyond,
