@@ -515,7 +515,8 @@ def test_the_shipped_outcome_is_of_the_shipped_study(name):
         assert judged["verdict"] != UNMEASURED
         # Every verdict other than reproduced has a reason.
         assert judged["verdict"] == REPRODUCED or judged["reason"], claim.id
-        # A claim is judged as not reproduced only after other readings have been tried on the paper's drive.
+        # A claim is judged as not reproduced only if other interpretations of the paper (readings) were tried
+        # as well, on a drive that does not differ from the paper's (no pin was missed).
         assert judged["verdict"] != NOT_REPRODUCED or (judged["readings"] and not judged["missed_pins"])
     assert not any(matrix["failed"] for matrix in found["matrices"])
 

@@ -68,7 +68,8 @@ class Load:
 
 #: Numbers of measured requests and of unmeasured requests before them, in the steady state of random writes.
 _STEADY_RUN = (60000, 5000)
-#: Numbers of measured and unmeasured requests of a load that must first reach a steady state of its own.
+#: Numbers of measured requests, and of unmeasured requests before them, for loads whose steady state is not
+#: that of random writes and must be reached first.
 _OTHER_RUN = (60000, 20000)
 #: Numbers of measured and unmeasured requests of writes of 32 KiB.
 _LARGE_RUN = (12000, 3000)

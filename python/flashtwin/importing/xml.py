@@ -1,4 +1,7 @@
-"""XML files of MQSim: elements with text and line. Document types are rejected, and with them entities."""
+"""XML files of MQSim: elements with their text and line number.
+
+Document type declarations are rejected, and therefore also entities.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 //! The controller's processor. It serves one request at a time, in the order of the queues (D-10).
 //!
-//! A request takes processor time twice. Before its pages are accessed, it takes a fixed time. If victims are evicted
-//! for it, their search takes time for each list entry that the published policy would inspect. The search delays the
-//! request and all later requests, but not the flash operations that the request starts.
+//! A request takes processor time twice. First, it takes a fixed time, before its pages are accessed. Second, if victims
+//! are evicted for it, it takes time for each list entry that a scan by the published algorithm would read. The flash
+//! operations of the request start without waiting for this scan. The request completes, and the processor takes the
+//! next request, only after the scan.
 
 use super::requests::ReqId;
 use super::{link, Backend, Device};

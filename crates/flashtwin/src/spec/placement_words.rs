@@ -109,7 +109,7 @@ impl Setup {
         })
     }
 
-    /// Returns the sizes of a device as words of a setup. A unit is one block of every die, even if the device collects
+    /// Returns the words of a setup that describe the size of a device: `units`, `unit_pages` and so on. A unit is one block of every die, even if the device collects
     /// each of these blocks separately.
     pub fn device_words(spec: &DeviceSpec) -> Vec<(String, String)> {
         let shape = Shape::of(spec, false);

@@ -31,7 +31,8 @@ pub enum JobKind {
 pub enum SentFor {
     /// The request executes these page operations of the front end, one per page. The list is empty for a trim.
     Pages(Vec<u32>),
-    /// The request belongs to a job. It reads, writes or trims the pages at one place of the job's stripes.
+    /// The request belongs to a job. It reads, writes or trims one page of each of the job's stripes: the page at this
+    /// place in the stripe. All these pages are on the same member.
     Job {
         /// The job's number.
         job: u32,

@@ -6,8 +6,8 @@ use crate::component::{parameters, Component, Kind, Settings};
 parameters! {
     /// Parameters of the scope.
     struct Parameters {
-        /// Number of live pages by which a victim may exceed the unit with the fewest, in percent of a unit's pages;
-        /// `none`: no limit.
+        /// Largest difference in live pages between a victim and the unit with the fewest live pages, in percent of a
+        /// unit's pages; `none`: no limit.
         tolerance_percent: String = Kind::Text, "\"12.5\"", "ours: without a limit a scope can be ruinous";
     }
 }

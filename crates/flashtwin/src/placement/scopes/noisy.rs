@@ -10,8 +10,8 @@ parameters! {
         /// Number of units that each handle may hold: `equal`, `optimal` (the split with the fewest moves, by the
         /// closed form), or a number for each handle, separated by commas.
         quota: String = Kind::Text, "\"equal\"", "ours";
-        /// Number of live pages by which a victim may exceed the unit with the fewest, in percent of a unit's pages;
-        /// `none`: no limit; `auto`: `none` with the quota `optimal`, otherwise 12.5.
+        /// Largest difference in live pages between a victim and the unit with the fewest live pages, in percent of a
+        /// unit's pages; `none`: no limit; `auto`: `none` with the quota `optimal`, otherwise 12.5.
         tolerance_percent: String = Kind::Text, "\"auto\"", "ours: without a limit a scope can be ruinous";
     }
 }
