@@ -4,7 +4,7 @@ use super::*;
 use crate::spec::AllocationPool;
 
 /// Length from which on a queue is long: data for its operations are prefetched again before they start.
-const LONG_QUEUE: usize = 8;
+const LONG_QUEUE: usize = 24;
 
 /// A chip, and the parts of the back end that serve it. The operation to start is built in place in `service.next`, so
 /// that it is copied only once.
