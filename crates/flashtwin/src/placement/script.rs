@@ -3,7 +3,7 @@
 //! Operations, which end with `;`:
 //!
 //! - `W lpn n id` writes `n` pages with a placement id (`-`: without an id). `T lpn n` trims `n` pages. `U id...` is
-//! the command update, which closes the units of these ids.
+//!   the command update, which closes the units of these ids.
 //! - `S` returns the status, `L` log page 22h in pages, and `E` the events of the host.
 //! - `P` is a power loss.
 //!
