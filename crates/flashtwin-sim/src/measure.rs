@@ -175,9 +175,8 @@ impl Test {
         self.figures.extend(beside);
     }
 
-    /// Measures sequential writes to a new device after its SLC cache is full. Unmeasured writes fill the cache first.
-    /// They exceed its capacity by an eighth, because the chips do not fill their parts of the cache at the same
-    /// instant.
+    /// Measures sequential writes to a new device after its SLC cache is full. Unmeasured writes fill the cache first:
+    /// an eighth more than the cache holds, because some chips fill their part of the cache later than others.
     fn cache_full(&mut self) {
         let spec = self.ssd.spec().clone();
         let cache = cache_bytes(&spec);

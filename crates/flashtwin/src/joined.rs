@@ -6,6 +6,7 @@
 
 use std::cell::UnsafeCell;
 use std::fmt;
+use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ const ALIGNMENT: usize = 64;
 struct Line([u8; ALIGNMENT]);
 
 /// One allocation for several tables.
-struct Whole(Vec<UnsafeCell<Line>>);
+struct Whole(Vec<UnsafeCell<MaybeUninit<Line>>>);
 
 // SAFETY: the lines are accessed only through the tables, each of which has lines of its own.
 unsafe impl Send for Whole {}
@@ -79,7 +80,8 @@ fn lines_of<T>(n: usize) -> usize {
 
 fn allocate(lines: usize) -> Whole {
     let mut all = room_for(lines);
-    all.resize_with(lines, || UnsafeCell::new(Line([0; ALIGNMENT])));
+    // SAFETY: the capacity is `lines`, and a `MaybeUninit` needs no value.
+    unsafe { all.set_len(lines) };
     Whole(all)
 }
 

@@ -125,7 +125,7 @@ def explain(
 ) -> RequestExplanation:
     """Explain the request of a row of the request log.
 
-    The clock of the log is ahead of the clock of the events by `start_ps`.
+    `start_ps` is the time in the request log at which the clock of the events is zero.
 
     Events are known from `recorded_ps` on. `depth` is the limit of write-backs in flight of a buffer that
     evicts in the background.

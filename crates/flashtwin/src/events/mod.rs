@@ -142,8 +142,8 @@ impl EventQueue {
     }
 
     /// Called when all numbers of the order of setting are used up. Renumbers the pending entries from 1 in the same
-    /// order, then assigns the next number. An instant that is stored outside the queue keeps its old, larger number.
-    /// It is therefore ordered after pending entries of the same instant.
+    /// order, then assigns the next number. An instant that is stored outside the queue keeps its old, larger number,
+    /// so pending entries of the same instant precede it.
     #[cold]
     fn number_anew(&mut self) {
         let order = u128::from(self.order_max) << RESOURCE_BITS;

@@ -915,7 +915,8 @@ impl Placed {
     }
 }
 
-/// Creates an event for a handle. The type and the clock of the event are placeholders until the event is recorded.
+/// Creates an event for a handle. Its type and its time are placeholders, which the caller replaces when it records the
+/// event.
 pub(super) fn of_handle(handle: u16, id: Option<u16>, group: u32) -> Event {
     Event {
         kind: EventType::InvalidId,

@@ -39,9 +39,13 @@ fn classes_and_lists_are_sorted_by_last_access() {
                             naive[i].2 = shelf;
                         }
                         2 => {
-                            index.remove(page);
-                            naive.remove(i);
+                            index.evict(page);
+                            let (_, class, shelf) = naive.remove(i);
                             cached[page.0 as usize] = false;
+                            let is_listed = class != 0 && shelf != Shelf::InFlight;
+                            let next = naive.iter().find(|p| (p.1, p.2) == (class, shelf));
+                            let next = next.filter(|_| is_listed).map(|p| p.0);
+                            assert_eq!(index.upcoming(), next);
                         }
                         _ => {
                             index.renew(page, class);

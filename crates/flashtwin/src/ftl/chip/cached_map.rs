@@ -2,6 +2,7 @@
 //! them in segmented LRU order.
 
 use std::io::{self, Read, Write};
+use std::ops::Range;
 
 use super::dftl::DftlSetup;
 use super::saved::{read_list, write_list, wrong};
@@ -136,15 +137,18 @@ impl CachedMap {
         self.dirty[word] & bit != 0
     }
 
-    /// Returns the bits of the dirty entries of a translation page.
+    /// Returns the words of `dirty` for a translation page.
     #[inline]
-    fn dirty_of(&mut self, which: u32) -> &mut [u64] {
-        &mut self.dirty[which as usize * self.words..][..self.words]
+    fn words_of(&self, which: u32) -> Range<usize> {
+        let first = which as usize * self.words;
+        first..first + self.words
     }
 
     /// Whether any entry of a translation page is dirty.
-    pub fn has_dirty(&mut self, which: u32) -> bool {
-        self.dirty_of(which).iter().any(|&word| word != 0)
+    pub fn has_dirty(&self, which: u32) -> bool {
+        self.dirty[self.words_of(which)]
+            .iter()
+            .any(|&word| word != 0)
     }
 
     /// Marks a page's entry clean, because the caller writes it to flash.
@@ -156,7 +160,8 @@ impl CachedMap {
     /// Marks all entries of a translation page clean, because the caller writes the translation page.
     #[inline]
     pub fn clean_all(&mut self, which: u32) {
-        self.dirty_of(which).fill(0);
+        let words = self.words_of(which);
+        self.dirty[words].fill(0);
     }
 
     /// Prefetches the location and the place of a page.

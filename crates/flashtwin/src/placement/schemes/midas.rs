@@ -375,8 +375,7 @@ impl Scheme for Midas {
     }
 
     fn trimmed(&mut self, lpn: Lpn) {
-        // A trim has no host clock of its own. The life therefore ends at the clock of the last page that the host
-        // wrote.
+        // The host clock counts written pages, so a trim does not advance it.
         self.lives.end(lpn, self.clock, NEVER);
     }
 
