@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 #: The pages in the order of the site.
 CONTENTS = {
     "Start": "tutorial guide",
-    "How to": "migration calibrate sweeps studies figures reports timeline live pts fio",
+    "How to": "migration calibrate sweeps scaling studies figures reports timeline live pts fio",
     "Reference": "cli python devices drives arrays policies coop ftls placement theory traces glossary",
     "Evidence": (
         "validation fuzzing mutants calibrate-fit performance leaderboard"

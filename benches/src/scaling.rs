@@ -115,8 +115,8 @@ fn instructions(name: &str, is_small: bool) -> Result<String, Failure> {
     Ok(format!(" {} |", total / REQUESTS_COUNTED))
 }
 
-/// Runs the device of the table row `name`, while callgrind counts its instructions. Returns `None` if there is no such
-/// row.
+/// Runs the device of a table row twice; callgrind counts the instructions of the second run. `name` is the name of the
+/// row after the word `scaling`. Returns `None` if there is no such row.
 pub fn counted(name: &str) -> Option<Result<(), Failure>> {
     let name = name.strip_prefix("scaling ")?;
     if let Some((_, page, overrides, _)) = SIZES.iter().find(|size| size.0 == name) {
@@ -126,7 +126,7 @@ pub fn counted(name: &str) -> Option<Result<(), Failure>> {
             count(&mut ssd, page)
         }));
     }
-    let count_of = name.parse().ok()?;
+    let count_of = name.parse().ok().filter(|count| MEMBERS.contains(count))?;
     Some(members(count_of).and_then(|mut array| count(&mut array, "4k")))
 }
 

@@ -163,6 +163,19 @@ class WorkloadOptions(StateOptions, total=False):
             group="device",
         ),
     ]
+    scale: Annotated[
+        int,
+        Option(
+            1,
+            "reciprocal of the scale: the run uses a device with about 1/N of the blocks and the same ratios "
+            "(docs/scaling.md)",
+            "The results predict those of the device, with less time and memory.",
+            metavar="N",
+            group="device",
+            least=1,
+            most=1 << 20,
+        ),
+    ]
     pacing: Annotated[
         Pacing | None,
         Option(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ._core import Columns, Histogram
+    from ._support.scaling import Scaled
     from ._theory import Beside
     from .timeline import Timeline
 
@@ -71,6 +72,15 @@ class Result:
         self.gc_intervals: pa.Table | None = None if gc_columns is None else tables.gc_table(gc_columns)
         self._text = text
         self._histograms = dict[str, "Histogram"](zip(("read", "write", "all"), histograms, strict=True))
+
+    def set_scale(self, scaled: Scaled) -> None:
+        """Record that the run predicts the results of a larger device."""
+        self.summary["scale"] = {
+            "factor": scaled.factor,
+            "full_bytes": scaled.full.exported_bytes,
+            "bytes": scaled.spec.exported_bytes,
+            "doubt": scaled.doubt,
+        }
 
     @property
     def policy(self) -> str:
@@ -220,6 +230,11 @@ class Result:
 
     def __repr__(self) -> str:
         lines = [self._text.rstrip("\n")]
+        if scale := self.summary.get("scale"):
+            size = f"{words.size(scale['bytes'])} in place of {words.size(scale['full_bytes'])}"
+            lines.append(f"{'scale':<15}1/{scale['factor']:.1f}: {size} (docs/scaling.md)")
+            if scale["doubt"]:
+                lines.append(f"{'warning':<15}scale: {scale['doubt']}")
         if self.beside:
             lines.append(f"{'closed forms':<15}{'; '.join(map(str, self.beside))}")
             lines += [f"{'warning':<15}{warning}" for each in self.beside if (warning := each.warning())]

@@ -21,6 +21,7 @@ from ._support.inputs import is_file
 from ._support.memory import need
 from ._support.partials import remove_dead_partials
 from ._support.recording import is_device_of, start_of
+from ._support.scaling import Scaled, scaled
 from ._support.sizing import read as read_size
 from ._support.sizing import sized
 from ._support.watch import OnProgress, Task, run_all
@@ -157,11 +158,15 @@ def save_snapshot(
 
 @dataclass(frozen=True)
 class Candidate:
-    """A policy to run: its name in results, the device with this policy, the user's object or None."""
+    """A policy to run: its name in results, the device with this policy, the user's object or None.
+
+    If the run has a `scale`, `spec` is the smaller device, and `scaled` has the device that it predicts.
+    """
 
     label: str | None
     spec: Spec
     user: _core.UserPolicy | None
+    scaled: Scaled | None
 
     def fork_of(self, base: _core.Device) -> Callable[[_core.Control], _core.Device]:
         """Return a function that creates the device of a run as a copy of `base`."""
@@ -207,6 +212,8 @@ class Job:
         if rules.are_own and any(each.user for each in candidates):
             raise FlashtwinError("policy: a run takes a policy or placement rules of your own, not both")
         opened = source(workload, options["trace_options"])
+        if candidates[0].scaled:
+            opened = opened.smaller(round(candidates[0].scaled.factor))
         repeat = repeating.read(options["repeat"], options["repeat_shift"])
         if repeat is not None and opened.path is not None and not is_file(opened.path):
             raise FlashtwinError(f"{workload}: repeat: a pipe can be read once only; write it to a file")
@@ -279,7 +286,7 @@ class Job:
         of_load = self.source.text if self.source.path is None else None
         seed, range_bytes = self.options["seed"], spec.exported_bytes
         _, page_bytes = _core.placement_words_of(spec)
-        fill = _core.Workload.fill(of_load, range_bytes, page_bytes, seed)
+        fill = _core.Workload.fill(of_load, range_bytes, page_bytes, seed, self.source.factor)
         return fill, self.source.open(range_bytes, seed + 1, repeating.Repeat(None, 0))
 
     def task(
@@ -340,6 +347,8 @@ class Job:
                 },
                 path=path,
             )
+            if each.scaled:
+                result.set_scale(each.scaled)
             result.beside = self._closed_forms(each, result)
             result.label = label or result.policy
             if lost is not None:
@@ -351,7 +360,13 @@ class Job:
     def _closed_forms(self, each: Candidate, result: Result) -> list[Beside]:
         """Return the measured values of a run for which there are closed forms, each beside its form."""
         options = self.options
-        special = (options["faults"], options["snapshot"], self.repeat, each.user)
+        special = (
+            options["faults"],
+            options["snapshot"],
+            self.repeat,
+            each.user,
+            each.scaled,
+        )
         if self.source.path is not None or any(special):
             return []
         from ._theory import beside_run
@@ -378,9 +393,12 @@ def _start(
 def _candidate(choice: Choice, among: Sequence[Choice], name: str | Path, options: RunOptions) -> Candidate:
     overrides = overrides_for(choice, among, options["set"] or {})
     size = options["size"]
-    spec = choice.spec(name, overrides) if size is None else sized(name, read_size(size), choice, overrides)
+    full = choice.spec(name, overrides) if size is None else sized(name, read_size(size), choice, overrides)
+    factor = options["scale"]
+    smaller = None if factor == 1 else scaled(name, factor, choice, overrides, full)
+    spec = smaller.spec if smaller else full
     # The user's object is created before any long work, so that its errors are reported early.
-    return Candidate(choice.label, spec, choice.instance(spec.buffer_pages, spec))
+    return Candidate(choice.label, spec, choice.instance(spec.buffer_pages, spec), smaller)
 
 
 def is_by_load(precondition: str) -> bool:

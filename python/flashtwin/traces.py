@@ -33,6 +33,8 @@ class TraceOptions:
             the other), "overlay" (all at their own addresses), or "only:NAME" (only one disk is read).
         addresses: addresses of requests: "as-is" (default), or "compact" (without the parts of the address
             space that no request accesses).
+        one_in: keep the requests of about one in this number of pieces of the address space, packed together,
+            and divide times by it (docs/scaling.md); 1 by default.
         max_bad_lines: number of unreadable lines to skip (0 by default). If there are more, reading fails.
         reorder_window: number of requests within which times are sorted; 65536 by default.
         limit: maximum number of requests to read from the start.
@@ -45,6 +47,7 @@ class TraceOptions:
     event: str | None = None
     volumes: str | None = None
     addresses: str | None = None
+    one_in: int | None = None
     max_bad_lines: int | None = None
     reorder_window: int | None = None
     limit: int | None = None

@@ -40,6 +40,7 @@ class Source:
         path: the trace file; None for a generated load.
         text: name of the workload in messages.
         options: how to read the trace.
+        factor: the device is 1/`factor` of that for which the workload is meant (docs/scaling.md).
         folder: temporary directory that contains the file; it is removed together with the source. None for a
             file of the user.
     """
@@ -47,6 +48,7 @@ class Source:
     path: Path | None
     text: str
     options: TraceOptions
+    factor: int = 1
     folder: TemporaryDirectory[str] | None = None
 
     def open(self, range_bytes: int, seed: int, repeat: Repeat | None = None) -> _core.Workload:
@@ -56,7 +58,7 @@ class Source:
         """
         repeated = None if repeat is None else (repeat.passes, repeat.shift_bytes, range_bytes)
         if self.path is None:
-            return _core.Workload.generated(self.text, range_bytes, seed, repeated)
+            return _core.Workload.generated(self.text, range_bytes, seed, repeated, self.factor)
         try:
             return _core.Workload.trace(self.path, self.options.to_json(), repeated)
         except WorkloadError as e:
@@ -64,6 +66,12 @@ class Source:
                 raise
             # The message must not have the path of the temporary file, because the caller does not know it.
             raise WorkloadError(str(e).replace(str(self.path), self.text)) from None
+
+    def smaller(self, factor: int) -> Source:
+        """Return the workload for a device with 1/`factor` of the capacity."""
+        if self.path is None:
+            return replace(self, factor=factor)
+        return replace(self, options=replace(self.options, one_in=factor))
 
     def beyond(self, device_bytes: int) -> str | None:
         """Return a message if addresses of a trace exceed the size of the device, otherwise None.
@@ -148,7 +156,7 @@ def table(rows: ArrowTable, options: TraceOptions) -> Source:
     if options.format is None and options.columns is None and {*_OWN} <= {*names}:
         columns = [*_OWN.values(), *(["placement=placement"] if "placement" in names else [])]
         options = replace(options, columns=",".join(columns))
-    return Source(path, name, options, folder)
+    return Source(path, name, options, folder=folder)
 
 
 def source(workload: WorkloadLike, options: TraceOptions | None = None) -> Source:

@@ -5,8 +5,9 @@
 //! background thread, the pacer, runs the device. The pacer sleeps until shortly before the next event and spins until
 //! the event is due. Then it runs the device, and wakes the waiters whose calls have completed.
 //!
-//! The device never runs ahead of the wall clock, so a call that arrives is never too late for it. The only exception
-//! is a power loss: the device runs on until it is idle, and the clock is then advanced ([`Clock::skip_to`]).
+//! The device never runs ahead of the wall clock, so a call that arrives is never too late for it. There are two
+//! exceptions, in which the device runs on until it is idle. After a power loss, the clock is then advanced
+//! ([`Clock::skip_to`]). After [`Driver::stop`], no further call can arrive.
 
 mod core_affinity;
 mod cpu_latency_hint;

@@ -1,9 +1,10 @@
 //! The data of a served device: a sparse file in memory or on disk, or no data at all.
 //!
-//! A store in memory is a file without a name, to and from which the kernel copies data. This has two advantages. If
-//! clients write to the same bytes at the same time, only these bytes are undefined. If the host has no free memory, a
-//! write returns an error, and no signal ends the server. Only written data take memory or disk space, and trimming
-//! releases it.
+//! A store in memory is a file without a name. The server does not map this file into its memory: system calls copy the
+//! data. Compared with mapped memory, this has two advantages. If clients write to the same bytes at the same time, only
+//! these bytes are undefined. If no memory is left for the file, a write returns an error, and no SIGBUS ends the server.
+//!
+//! In memory and on disk, only written data take space. Trimming releases it if the file system supports holes.
 //!
 //! Data are not forced to disk before [`Store::sync`]. In a simulated power loss, the model decides which data are
 //! lost. A crash of the machine is not simulated (D-127).

@@ -186,6 +186,17 @@ impl Spec {
         }
     }
 
+    /// Returns the keys of the flash, with their values, of a device with about 1/`factor` of the blocks and the same
+    /// ratios. For an array, the keys of its first member. `None` if the device would have too few blocks.
+    fn smaller(&self, factor: u32) -> Option<Vec<(&'static str, f64)>> {
+        let spec = match &self.0 {
+            Kind::Ssd(spec) => spec.as_ref(),
+            Kind::Array(spec) => spec.members.first()?,
+        };
+        let smaller = spec.smaller(factor)?;
+        Some(smaller.keys().collect())
+    }
+
     #[getter]
     fn buffer_pages(&self) -> u32 {
         self.buffer().map_or(0, |b| b.capacity_pages)

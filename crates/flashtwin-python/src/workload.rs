@@ -47,16 +47,19 @@ impl Workload {
         })
     }
 
-    /// Creates a generated load for a device of `range_bytes` bytes.
+    /// Creates a generated load for a device of `range_bytes` bytes. The device is 1/`factor` of that for which the load
+    /// is written.
     #[staticmethod]
-    #[pyo3(signature = (text, range_bytes, seed, repeated=None))]
+    #[pyo3(signature = (text, range_bytes, seed, repeated=None, factor=1))]
     fn generated(
         text: &str,
         range_bytes: u64,
         seed: u64,
         repeated: Option<Repeated>,
+        factor: u64,
     ) -> PyResult<Workload> {
-        let spec = LoadSpec::parse(text).map_err(of_workload)?;
+        let spec = LoadSpec::parse(text).and_then(|load| load.smaller(factor));
+        let spec = spec.map_err(of_workload)?;
         let timed = spec.is_timed();
         let open: Open = Box::new(move || spec.build(range_bytes, seed));
         let workload = opened(open, repeated).map_err(of_workload)?;
@@ -67,17 +70,19 @@ impl Workload {
     }
 
     /// Creates the writes that fill a device of `range_bytes` bytes: those that the load `text` defines, otherwise one
-    /// write of every page in order.
+    /// write of every page in order. `factor` is as in `generated`.
     #[staticmethod]
-    #[pyo3(signature = (text, range_bytes, page_bytes, seed))]
+    #[pyo3(signature = (text, range_bytes, page_bytes, seed, factor=1))]
     fn fill(
         text: Option<&str>,
         range_bytes: u64,
         page_bytes: u32,
         seed: u64,
+        factor: u64,
     ) -> PyResult<Workload> {
         let fill = match text {
             Some(text) => LoadSpec::parse(text)
+                .and_then(|load| load.smaller(factor))
                 .and_then(|load| load.fill_or_in_order(range_bytes, page_bytes, seed)),
             None => Ok(in_order(range_bytes, page_bytes)),
         };

@@ -15,6 +15,7 @@ fn the_text_form_matches_the_specification() {
             theta: 0.99,
             scramble: true,
             cluster: 1,
+            ranks_per_place: 1,
             fio: false,
         },
         size: Size::Constant { bytes: 4096 },

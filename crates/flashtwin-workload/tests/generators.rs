@@ -1,7 +1,7 @@
 //! Generated loads depend only on their seed, stay within their range, and have the requested statistics.
 
 use flashtwin::{Op, Request};
-use flashtwin_workload::{ErrorKind, GeneratorSpec, TraceInfo};
+use flashtwin_workload::{ErrorKind, GeneratorSpec, LoadSpec, TraceInfo};
 use std::collections::HashMap;
 
 const GIB: u64 = 1 << 30;
@@ -425,4 +425,61 @@ fn a_load_beyond_the_clock_or_the_device_is_refused() {
         error.to_string().contains("do not fit the range"),
         "{error}"
     );
+}
+
+/// The load for a smaller device has the cumulative popularity of the original: the most popular N pages of the smaller
+/// range get the accesses of the most popular `factor` * N pages.
+#[test]
+fn ranks_that_share_a_place_keep_the_skew() {
+    const FACTOR: usize = 16;
+    let by_popularity = |text: &str, range: u64| {
+        let mut counts: HashMap<u64, u64> = HashMap::new();
+        for request in draw(text, range, 3) {
+            *counts.entry(request.offset).or_default() += 1;
+        }
+        let mut counts: Vec<u64> = counts.into_values().collect();
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        counts
+    };
+    let large = by_popularity("zipf:theta=0.99,requests=400k", GIB);
+    let small = by_popularity(
+        "zipf:theta=0.99,ranks_per_place=16,requests=400k",
+        GIB / FACTOR as u64,
+    );
+    let other = by_popularity("zipf:theta=0.99,requests=400k", GIB / FACTOR as u64);
+    for n in [4, 64, 256] {
+        let sum = |counts: &[u64], n: usize| counts[..n].iter().sum::<u64>() as f64 / 400e3;
+        let (expected, found) = (sum(&large, n * FACTOR), sum(&small, n));
+        assert!((found - expected).abs() < 0.01, "{n}: {found}, {expected}");
+        assert!((sum(&other, n) - expected).abs() > 0.02, "{n}");
+    }
+}
+
+#[test]
+fn smaller_load_divides_lengths_that_refer_to_the_device() {
+    let smaller = |text: &str| LoadSpec::parse(text).and_then(|load| load.smaller(4));
+    for (text, expected) in [
+        ("uniform:size=4096,write=1", "uniform:size=4096,write=1"),
+        (
+            "zipf:theta=0.9,range=1M",
+            "zipf:theta=0.9,ranks_per_place=4,size=4096,range=262144",
+        ),
+        (
+            "normal:sigma=400k,mean=4M",
+            "normal:sigma=102400,mean=1048576,size=4096",
+        ),
+        (
+            "uniform:range=10%..50%,bytes=0.5 + sequential:write=1,bytes=0.5",
+            "uniform:size=4096,range=10%..50%,bytes=0.5 + sequential:size=4096,write=1,bytes=0.5",
+        ),
+    ] {
+        assert_eq!(smaller(text).unwrap().to_string(), expected);
+    }
+    for text in ["zipf:theta=0.9,fio=true", "stack:distances=1+1"] {
+        assert_eq!(
+            smaller(text).unwrap_err().kind(),
+            ErrorKind::Option,
+            "{text}"
+        );
+    }
 }

@@ -461,3 +461,46 @@ fn compact_drops_untouched_addresses_and_keeps_the_order() {
     let trims = csv(&[(0, "T", 0, MIB), (1, "T", MIB, MIB)]);
     assert_eq!(read_bytes(trims.as_bytes(), &compact).unwrap(), []);
 }
+
+/// A sample has all requests of its pieces and none of other pieces, and a request that crosses an end is cut.
+#[test]
+fn sample_keeps_all_requests_of_some_pieces() {
+    const PIECE: u64 = 128 << 10;
+    const SAMPLE: u64 = 8;
+    let sampled = TraceOptions {
+        one_in: SAMPLE as u32,
+        ..opts()
+    };
+    // Two requests for each piece, then a request for pieces 0 to 7, and flushes.
+    let pieces = 4000;
+    let mut rows: Vec<_> = (0..2 * pieces)
+        .map(|i| (i * 80, "W", i % pieces * PIECE + 4096, 4096))
+        .collect();
+    let end = rows.len() as u64 * 80;
+    rows.push((end, "R", 0, 8 * PIECE));
+    rows.extend((0..16).map(|i| (end + i, "F", 0, 0)));
+    let requests = read_bytes(csv(&rows).as_bytes(), &sampled).unwrap();
+    let of = |op: Op| requests.iter().filter(move |r| r.op == op);
+    let kept = of(Op::Write).count() as u64 / 2;
+    assert!(kept.abs_diff(pieces / SAMPLE) < 70, "{kept}");
+    // Both passes access the same pieces, in order and without gaps.
+    let places: Vec<u64> = of(Op::Write).map(|r| r.offset).collect();
+    let expected = (0..kept).map(|piece| piece * PIECE + 4096);
+    assert!(places.iter().copied().eq(expected.clone().chain(expected)));
+    let read: u64 = of(Op::Read).map(|r| r.bytes).sum();
+    let of_first = of(Op::Write).take_while(|r| r.arrival.0 < 8 * 80_000_000 / SAMPLE);
+    assert_eq!(read, of_first.count() as u64 * PIECE);
+    assert_eq!(of(Op::Flush).count(), 2);
+    let last = requests.last().unwrap().arrival.0;
+    assert!(
+        last.abs_diff((end + 15) * 1_000_000 / SAMPLE) < 10_000_000,
+        "{last}"
+    );
+    let text = info("sample", &csv(&rows), &sampled).warnings.join("");
+    assert!(text.contains("1/8 of the addresses"), "{text}");
+    let none = TraceOptions {
+        one_in: 0,
+        ..opts()
+    };
+    assert!(read_bytes(csv(&rows).as_bytes(), &none).is_err());
+}

@@ -257,7 +257,10 @@ fn load_texts_read_back_and_errors_name_the_remedy() {
             "zipf:fio=true,theta=1",
             "the formula of fio has no theta of 1",
         ),
-        ("zipf:fio=true,cluster=2", "leave scramble and cluster out"),
+        (
+            "zipf:fio=true,cluster=2",
+            "leave scramble, cluster and ranks_per_place out",
+        ),
         ("warp-3strem", "did you mean warp-3stream?"),
         (
             "warp-3stream:dst=zoned",

@@ -62,9 +62,9 @@ impl ChipSet {
     }
 }
 
-/// Calls `find` for each chip of a set, and returns the first result that is not `None`. Starts at the chip `start` and
-/// continues in circular order. Only chips with numbers below `of` count. `word` returns a word of the set, as
-/// [`ChipSet::word`] does.
+/// Calls `find` for the chips of a set, from the chip `start` on in circular order, until a result is not `None`. Returns
+/// this result. Chips with the number `of` or above are ignored. `word` returns a word of the set, as [`ChipSet::word`]
+/// does.
 #[inline]
 pub(crate) fn find_from<T>(
     start: u16,

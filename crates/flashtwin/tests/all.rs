@@ -15,5 +15,6 @@ mod pauses;
 mod policies;
 mod served;
 mod slot_waits;
+mod smaller;
 mod streams;
 mod trim;

@@ -90,13 +90,13 @@ def explain_run(
     """Explain what limits a device: the causes of its mean response time, and the resources that reduce it.
 
     The workload is run on the unchanged device, and on variants with one doubled resource each: buffer,
-    reserve, dies, link rate, or the limit of write-backs in flight.
+    reserve, dies, link rate, or the limit of write-backs in flight (those resources that the device has).
 
     Args:
         workload: as for `run`.
         device: as for `run`.
-        seeds: number of runs of each device, with consecutive seeds from `seed` on. Intervals are over these
-            runs.
+        seeds: number of runs of each device, with consecutive seeds from `seed` on. The
+            95 % intervals of the results are computed from these runs.
         {options}
 
     Raises:

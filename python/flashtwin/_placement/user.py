@@ -21,8 +21,9 @@ class Placement:
 
     Attributes:
         classes: number of classes; `host` returns a number from 0 to `classes` - 1.
-        needs: names of the properties that are recorded for each page: "age", "moves", "future" (requires
-            that the load is read in advance), "old_class". All others are None or 0.
+        needs: the optional properties of a page that the device records, out of "age", "moves", "future"
+            (the next write, `next`; the load is then read in advance) and "old_class". Properties that are
+            not in this list are None or 0.
         isolated: whether survivors (pages that collection moves) of a class are kept apart from survivors of
             other classes.
     """

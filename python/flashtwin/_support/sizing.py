@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from math import ceil
 from pathlib import Path
+from typing import Any
 
 from .._devices import Overrides, Spec, device, devices
 from .._policies import Choice
@@ -83,18 +84,29 @@ def sized(name: str | Path, size_bytes: int, choice: Choice, overrides: Override
 
 def _blocks(name: str | Path, spec: Spec) -> tuple[str, int]:
     """Return the key for the number of blocks per plane and its value; for an array, those of its members."""
-    key = "geometry.blocks_per_plane"
+    prefix, table, _ = flash_of(name, spec, "size")
+    blocks: int = table["geometry"]["blocks_per_plane"]
+    return f"{prefix}geometry.blocks_per_plane", blocks
+
+
+def flash_of(name: str | Path, spec: Spec, option: str) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """Return the prefix of the keys of the flash, the file of an SSD, and the file of the whole device.
+
+    The SSD is a member if the device is an array. `option` is the name of the option, for messages.
+    """
     table = tomllib.loads(spec.to_toml())
     if "array" not in table:
-        return key, table["geometry"]["blocks_per_plane"]
+        return "", table, table
     kinds = {kind.partition("*")[0].strip() for kind in table["array"]["members"].split(",")}
     if len(kinds) > 1:
-        raise DeviceError(f"size: {name} has members of several kinds; give their sizes with --set")
+        raise DeviceError(f"{option}: {name} has members of several kinds; give their sizes with --set")
     name_of_kind = kinds.pop()
-    described = table.get("drives", {}).get(name_of_kind)
-    kind = (described or tomllib.loads(device(name_of_kind).to_toml()))["geometry"]
-    own = table.get("member", {}).get("geometry", {})
-    return f"member.{key}", {**kind, **own}["blocks_per_plane"]
+    kind = table.get("drives", {}).get(name_of_kind) or tomllib.loads(device(name_of_kind).to_toml())
+    own = table.get("member", {})
+    sections = {
+        key: {**kind.get(key, {}), **value} for key, value in own.items() if isinstance(value, dict)
+    }
+    return "member.", {**kind, **sections}, table
 
 
 def _first_valid(spec: Callable[[int], Spec], first: int, enough: int) -> tuple[int, Spec]:

@@ -52,8 +52,9 @@ const FINGERPRINT_KEYS_OF_VOLUMES: [&str; 6] = [
     "array.rotation",
 ];
 
-/// Returns one line per key. Each line begins with the text `of`, such as `member0.`; for a single drive, the text is
-/// empty. The value is `-` if the drive does not have the key.
+/// Returns the settings of one drive, one line per key. Each line begins with the prefix that the parameter `of` gives,
+/// such as `member0.`; for a single drive, the prefix is empty. If the drive does not have a key, the value is `-`, or
+/// the line is left out for keys that few drives have.
 fn of_drive(spec: &DeviceSpec, of: &str) -> String {
     let value = |key: &str| spec.value_toml(key).unwrap_or_else(|| "-".into());
     let line = |key: &str| format!("{of}{key} = {}\n", value(key));

@@ -50,6 +50,10 @@ pub enum Address {
         /// random order, not single ranks.
         #[serde(default = "one", skip_serializing_if = "is_one")]
         cluster: u64,
+        /// Number of consecutive ranks that share a place. The load then has the skew of a range that has as many times
+        /// more places.
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        ranks_per_place: u64,
         /// Whether to draw as fio does. fio approximates the distribution of ranks, and hashes ranks to places (start
         /// addresses), so that several ranks may share a place.
         #[serde(default, skip_serializing_if = "is_false")]
@@ -104,6 +108,9 @@ fn is_one(cluster: &u64) -> bool {
     *cluster == 1
 }
 
+/// Largest number of ranks that may share a place.
+const RANKS_MAX: u64 = 1 << 20;
+
 impl Address {
     /// The pattern in which every place (possible start address) is equally likely.
     pub(crate) const UNIFORM: Address = Address::Uniform {
@@ -134,6 +141,8 @@ pub(crate) enum Sampler {
     },
     Zipf {
         zipf: Zipf,
+        /// Number of consecutive ranks that share a place.
+        ranks_per_place: u64,
         /// Random order of groups of places, and the number of places in a group. `None` if the ranks are not spread.
         groups: Option<(Permutation, u64)>,
     },
@@ -182,6 +191,7 @@ impl Sampler {
                 theta,
                 scramble,
                 cluster,
+                ranks_per_place,
                 fio,
             } => {
                 if !(0.0..=10.0).contains(theta) {
@@ -195,11 +205,16 @@ impl Sampler {
                         space.units()
                     ));
                 }
+                if !(1..=RANKS_MAX).contains(ranks_per_place) {
+                    return wrong(format!(
+                        "ranks_per_place: {ranks_per_place}; from 1 to {RANKS_MAX} is possible"
+                    ));
+                }
                 if *fio {
-                    if *theta == 1.0 || !scramble || *cluster != 1 {
+                    if *theta == 1.0 || !scramble || *cluster != 1 || *ranks_per_place != 1 {
                         return wrong(
                             "fio=true: the formula of fio has no theta of 1, and hashes all ranks; give another theta, \
-                             and leave scramble and cluster out"
+                             and leave scramble, cluster and ranks_per_place out"
                                 .to_string(),
                         );
                     }
@@ -207,7 +222,8 @@ impl Sampler {
                 }
                 let groups = space.units().div_ceil(*cluster);
                 Sampler::Zipf {
-                    zipf: Zipf::new(space.units(), *theta),
+                    zipf: Zipf::new(space.units() * ranks_per_place, *theta),
+                    ranks_per_place: *ranks_per_place,
                     groups: scramble.then(|| (Permutation::new(groups, seed), *cluster)),
                 }
             }
@@ -260,8 +276,15 @@ impl Sampler {
                 }
                 at as u64 / space.alignment * space.alignment
             }
-            Sampler::Zipf { zipf, groups } => {
-                let rank = zipf.draw(rng);
+            Sampler::Zipf {
+                zipf,
+                ranks_per_place,
+                groups,
+            } => {
+                let rank = match *ranks_per_place {
+                    1 => zipf.draw(rng),
+                    ranks => zipf.draw(rng) / ranks,
+                };
                 // The last group may extend beyond the range. A place beyond the range is rejected by `fits`, and then
                 // drawn again.
                 let place = match groups {

@@ -447,6 +447,7 @@ impl<'a> Job<'a> {
                 theta,
                 scramble: true,
                 cluster: 1,
+                ranks_per_place: 1,
                 fio: true,
             }),
             "zoned" => (value.split(':').map(zone).collect::<Option<Vec<_>>>()).map(|zoned| {

@@ -81,6 +81,30 @@ impl LoadSpec {
         }
     }
 
+    /// Returns the load with each of its streams, also those of the fill, replaced by the result of `map`.
+    pub(super) fn map_streams(
+        &self,
+        map: impl Fn(&StreamSpec) -> Result<StreamSpec, WorkloadError>,
+    ) -> Result<LoadSpec, WorkloadError> {
+        let each = |phases: &[Phase]| -> Result<Vec<Phase>, WorkloadError> {
+            let phase = |phase: &Phase| phase.iter().map(&map).collect();
+            phases.iter().map(phase).collect()
+        };
+        Ok(LoadSpec {
+            phases: each(&self.phases)?,
+            fill: each(&self.fill)?,
+            name: self.name.clone(),
+        })
+    }
+
+    /// Adds a remark to the description of a named load. The text form of other loads shows all their keys.
+    pub(super) fn noted(mut self, remark: &str) -> LoadSpec {
+        if let Some((_, note)) = &mut self.name {
+            note.push_str(remark);
+        }
+        self
+    }
+
     /// Streams of all phases; at least one.
     pub fn streams(&self) -> impl Iterator<Item = &StreamSpec> {
         self.phases.iter().flatten()

@@ -15,6 +15,7 @@ mod permute;
 pub(crate) mod popularity;
 pub(crate) mod rng;
 pub(crate) mod size;
+mod smaller;
 pub(crate) mod space;
 pub(crate) mod spec;
 pub(crate) mod stack;

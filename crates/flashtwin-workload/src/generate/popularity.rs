@@ -124,7 +124,17 @@ fn classes(address: &Address, bytes: u64, pages: f64) -> Result<Vec<PageClass>, 
         Address::Zipf { fio: true, .. } => {
             Err("fio's Zipf hashes several ranks to one place".into())
         }
-        Address::Zipf { theta, .. } => Ok(zipf(*theta, pages)),
+        Address::Zipf {
+            theta,
+            ranks_per_place,
+            ..
+        } => Ok(zipf(*theta, pages * *ranks_per_place as f64)
+            .into_iter()
+            .map(|class| PageClass {
+                pages: class.pages / *ranks_per_place as f64,
+                ..class
+            })
+            .collect()),
         Address::Normal { sigma, mean } => {
             let centre = mean.map_or(0.5, |mean| mean as f64 / bytes as f64);
             Ok(normal(*sigma as f64 / bytes as f64, centre, pages))

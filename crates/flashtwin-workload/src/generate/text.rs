@@ -45,18 +45,14 @@ const PATTERNS: &[Choice<Address>] = &[
     },
     Choice {
         name: "zipf",
-        keys: &["theta", "scramble", "cluster", "fio"],
+        keys: &["theta", "scramble", "cluster", "ranks_per_place", "fio"],
         read: |given| {
             Ok(Address::Zipf {
                 theta: given.number_or("theta", "0.99")?,
                 scramble: given.flag_or("scramble", true)?,
                 fio: given.flag_or("fio", false)?,
-                cluster: match given.get("cluster") {
-                    None => 1,
-                    Some(v) => v.parse().or_else(|_| {
-                        wrong(format!("cluster={v}: a whole number is expected, like 3"))
-                    })?,
-                },
+                cluster: given.whole_or_one("cluster")?,
+                ranks_per_place: given.whole_or_one("ranks_per_place")?,
             })
         },
     },
@@ -194,6 +190,15 @@ impl<'a> Given<'a> {
 
     pub(super) fn number_or(&self, key: &str, other: &str) -> Result<f64, WorkloadError> {
         number(key, self.get(key).unwrap_or(other))
+    }
+
+    /// Returns a whole number; 1 if the key is left out.
+    fn whole_or_one(&self, key: &str) -> Result<u64, WorkloadError> {
+        let Some(value) = self.get(key) else {
+            return Ok(1);
+        };
+        let read = value.parse();
+        read.or_else(|_| wrong(format!("{key}={value}: a whole number is expected, like 3")))
     }
 
     fn flag_or(&self, key: &str, other: bool) -> Result<bool, WorkloadError> {
@@ -585,12 +590,16 @@ fn write_address(address: &Address, keys: &mut Vec<String>) -> &'static str {
             theta,
             scramble,
             cluster,
+            ranks_per_place,
             fio,
         } => {
             keys.push(format!("theta={theta}"));
             keys.extend(fio.then(|| "fio=true".to_string()));
             keys.extend((!scramble).then(|| "scramble=false".to_string()));
             keys.extend((*cluster != 1).then(|| format!("cluster={cluster}")));
+            keys.extend(
+                (*ranks_per_place != 1).then(|| format!("ranks_per_place={ranks_per_place}")),
+            );
             "zipf"
         }
         Address::Hotcold {

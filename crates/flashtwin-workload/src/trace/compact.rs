@@ -1,51 +1,88 @@
 //! Packs the addresses of a trace: pieces of the address space without any read or write are removed. The other pieces
-//! keep their order, and adjacent pieces stay adjacent (D-191).
+//! keep their order, and adjacent pieces stay adjacent (D-191). A sample also removes most of the other pieces, chosen by
+//! a hash (D-234).
 
 use flashtwin::{Op, Request};
 use std::collections::BTreeSet;
 
+use crate::generate::rng::splitmix64;
+
 /// Bytes in a piece.
-pub(crate) const PIECE_BYTES: u64 = 1 << 20;
+const PIECE_BYTES: u64 = 1 << 20;
+/// Bytes in a piece of a sample. It is smaller, because a sample should have many pieces. A request that crosses its
+/// ends is cut.
+const SAMPLED_PIECE_BYTES: u64 = 128 << 10;
 
 /// The pieces that a trace touches, in order.
-pub(crate) struct Touched(Vec<u64>);
+pub(crate) struct Touched {
+    pieces: BTreeSet<u64>,
+    /// The kept pieces, in order. Empty until all pieces are known.
+    kept: Vec<u64>,
+    piece_bytes: u64,
+    /// One of this number of pieces is kept.
+    sample: u32,
+    /// Number of flushes so far.
+    flushes: u64,
+}
 
 impl Touched {
-    /// Adds the pieces that a read or write accesses. A trim adds no pieces, because it may be as large as the address
-    /// space.
-    pub fn note(pieces: &mut BTreeSet<u64>, request: &Request) {
-        if matches!(request.op, Op::Read | Op::Write) && request.bytes > 0 {
-            let last = (request.offset + request.bytes - 1) / PIECE_BYTES;
-            pieces.extend(request.offset / PIECE_BYTES..=last);
+    /// Creates an empty set. If `sample` is above 1, about one of `sample` pieces will be kept.
+    pub fn new(sample: u32) -> Self {
+        Touched {
+            pieces: BTreeSet::new(),
+            kept: Vec::new(),
+            piece_bytes: match sample {
+                1 => PIECE_BYTES,
+                _ => SAMPLED_PIECE_BYTES,
+            },
+            sample,
+            flushes: 0,
         }
     }
 
-    pub fn new(pieces: BTreeSet<u64>) -> Self {
-        Touched(pieces.into_iter().collect())
+    /// Adds the pieces that a read or write accesses. A trim adds no pieces, because it may be as large as the address
+    /// space.
+    pub fn note(&mut self, request: &Request) {
+        if matches!(request.op, Op::Read | Op::Write) && request.bytes > 0 {
+            let last = (request.offset + request.bytes - 1) / self.piece_bytes;
+            self.pieces.extend(request.offset / self.piece_bytes..=last);
+        }
     }
 
-    /// Returns the number of pieces that are kept.
-    pub fn pieces(&self) -> usize {
-        self.0.len()
+    /// Selects the pieces to keep, after all requests have been noted.
+    pub fn select(mut self) -> Self {
+        let sample = u64::from(self.sample);
+        let pieces = std::mem::take(&mut self.pieces).into_iter();
+        self.kept = pieces
+            .filter(|&piece| splitmix64(&mut { piece }).is_multiple_of(sample))
+            .collect();
+        self
+    }
+
+    /// Returns the number of bytes that are kept.
+    pub fn bytes(&self) -> u64 {
+        self.kept.len() as u64 * self.piece_bytes
     }
 
     /// Returns the new address of a byte. For a byte in a removed piece, it is the start of the next piece that is
     /// kept.
     fn place(&self, byte: u64) -> u64 {
-        let piece = byte / PIECE_BYTES;
-        let before = self.0.partition_point(|&p| p < piece);
-        let within = match self.0.get(before) {
-            Some(&p) if p == piece => byte % PIECE_BYTES,
+        let piece = byte / self.piece_bytes;
+        let before = self.kept.partition_point(|&p| p < piece);
+        let within = match self.kept.get(before) {
+            Some(&p) if p == piece => byte % self.piece_bytes,
             _ => 0,
         };
-        before as u64 * PIECE_BYTES + within
+        before as u64 * self.piece_bytes + within
     }
 
-    /// Moves a request to its new address. Returns false if nothing of the request remains, which happens to trims of
-    /// removed pieces.
-    pub fn move_request(&self, request: &mut Request) -> bool {
+    /// Moves a request to its new address, and divides its arrival time by the number of pieces of which one is kept.
+    /// Returns false if nothing of the request remains. Of the flushes, the same share is kept as of the pieces.
+    pub fn move_request(&mut self, request: &mut Request) -> bool {
+        request.arrival.0 /= u64::from(self.sample);
         if request.bytes == 0 {
-            return true;
+            self.flushes += 1;
+            return (self.flushes - 1).is_multiple_of(self.sample.into());
         }
         let end = self.place(request.offset + request.bytes);
         request.offset = self.place(request.offset);

@@ -214,6 +214,9 @@ pub struct TraceOptions {
     pub volumes: Volumes,
     /// Placement of the requests.
     pub addresses: Addresses,
+    /// Keeps about one of this number of pieces of the address space, with all requests for it, and packs the addresses.
+    /// Times are divided by this number (D-234). With 1, all pieces are kept.
+    pub one_in: u32,
     /// Largest number of unreadable lines that are skipped. The next unreadable line is an error.
     pub max_bad_lines: u64,
     /// Number of requests that are held back and sorted, because their times may be slightly out of order. With 0, no
@@ -233,9 +236,17 @@ impl Default for TraceOptions {
             event: BlkEvent::D,
             volumes: Volumes::EndToEnd,
             addresses: Addresses::AsIs,
+            one_in: 1,
             max_bad_lines: 0,
             reorder_window: 65_536,
             limit: None,
         }
+    }
+}
+
+impl TraceOptions {
+    /// Whether addresses are packed, so that the trace is read once more before the run.
+    pub(crate) fn packs(&self) -> bool {
+        self.addresses == Addresses::Compact || self.one_in > 1
     }
 }

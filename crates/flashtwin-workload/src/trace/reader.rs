@@ -2,11 +2,10 @@
 //! first request, lays volumes end to end, and rejects implausible values.
 
 use flashtwin::{Request, Time};
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::collector::{Collector, Record, Volume};
-use super::compact::{Touched, PIECE_BYTES};
+use super::compact::Touched;
 use super::detect::guess;
 use super::format::{Certainty, Opening};
 use super::input::{Input, Source};
@@ -24,6 +23,10 @@ const HEAD_BYTES: usize = 64 << 10;
 const BATCH: usize = 4096;
 /// Largest reorder window that can be set.
 const WINDOW_MAX: usize = 1 << 24;
+/// Largest number of pieces of which one may be kept.
+const SAMPLE_MAX: u32 = 1 << 20;
+/// Largest relative deviation of the number of requests of a sample from its expected value that raises no doubt.
+const SHARE_DOUBTFUL: f64 = 0.25;
 /// Alignment, in bytes, of volumes that are placed one after the other.
 const VOLUME_ALIGN: u64 = 1 << 20;
 
@@ -63,6 +66,7 @@ pub fn has_times(path: &Path, opts: &TraceOptions) -> Result<bool, WorkloadError
         // Requests need not be sorted: a time that is earlier than the previous one also shows that there are times.
         reorder_window: 0,
         addresses: Addresses::AsIs,
+        one_in: 1,
         volumes: volumes.clone(),
         ..opts.clone()
     };
@@ -117,8 +121,8 @@ pub(crate) struct TraceReader {
     starts: Vec<u64>,
     /// Pieces of the address space that are kept when addresses are packed. `None` until they are known.
     touched: Option<Touched>,
-    /// Number of trims of removed addresses.
-    lost_trims: u64,
+    /// Number of requests for removed addresses. Without a sample, these are trims.
+    lost: u64,
 }
 
 impl TraceReader {
@@ -132,6 +136,13 @@ impl TraceReader {
         }
         if opts.limit == Some(0) {
             let text = "limit = 0 would read nothing; leave it out to read all";
+            return Err(WorkloadError::new(ErrorKind::Option, text));
+        }
+        if !(1..=SAMPLE_MAX).contains(&opts.one_in) {
+            let text = format!(
+                "one_in: {}; from 1 to {SAMPLE_MAX} is possible",
+                opts.one_in
+            );
             return Err(WorkloadError::new(ErrorKind::Option, text));
         }
         let mut source = input.open()?;
@@ -167,7 +178,7 @@ impl TraceReader {
         };
         let decoder = decoder(format, units, opts, &source)?;
         let requests_total = match (source.plain_bytes(), opts.limit) {
-            (Some(bytes), None) if opts.addresses == Addresses::AsIs => {
+            (Some(bytes), None) if !opts.packs() => {
                 (format.reader().requests)(bytes, source.data())
             }
             _ => None,
@@ -201,7 +212,7 @@ impl TraceReader {
             emitted: 0,
             starts: vec![0],
             touched: None,
-            lost_trims: 0,
+            lost: 0,
         })
     }
 
@@ -325,6 +336,7 @@ impl TraceReader {
         let opts = TraceOptions {
             volumes: Volumes::Overlay,
             addresses: Addresses::AsIs,
+            one_in: 1,
             ..self.opts.clone()
         };
         let mut scout = TraceReader::open(self.input.clone(), &opts)?;
@@ -352,17 +364,17 @@ impl TraceReader {
     fn find_touched(&self) -> Result<Touched, WorkloadError> {
         let opts = TraceOptions {
             addresses: Addresses::AsIs,
+            one_in: 1,
             ..self.opts.clone()
         };
         let mut scout = TraceReader::open(self.input.clone(), &opts)?;
-        let (mut requests, mut pieces) = (Vec::with_capacity(BATCH), BTreeSet::new());
+        let (mut requests, mut touched) =
+            (Vec::with_capacity(BATCH), Touched::new(self.opts.one_in));
         while scout.next_batch(&mut requests)? > 0 {
-            for request in &requests {
-                Touched::note(&mut pieces, request);
-            }
+            requests.iter().for_each(|request| touched.note(request));
             requests.clear();
         }
-        Ok(Touched::new(pieces))
+        Ok(touched.select())
     }
 
     fn out_of_order(&self, record: &Record) -> WorkloadError {
@@ -423,7 +435,7 @@ impl TraceReader {
     /// Returns the next batch of a trace whose format guarantees the order of requests. The requests are read directly
     /// into `out`. Returns `None` if the format does not guarantee it, or if requests may have to be dropped or moved.
     fn next_ordered(&mut self, out: &mut Vec<Request>) -> Option<Result<usize, WorkloadError>> {
-        if self.opts.addresses != Addresses::AsIs || matches!(self.opts.volumes, Volumes::Only(_)) {
+        if self.opts.packs() || matches!(self.opts.volumes, Volumes::Only(_)) {
             return None;
         }
         let ordered = self.decoder.as_ordered()?;
@@ -453,7 +465,7 @@ impl Workload for TraceReader {
             return read;
         }
         let before = out.len();
-        // The loop is needed because all requests of a batch may be trims of removed addresses.
+        // The loop is needed because all requests of a batch may be for removed addresses.
         while out.len() == before {
             while self.next >= self.settled {
                 self.refill()?;
@@ -465,7 +477,7 @@ impl Workload for TraceReader {
                     };
                 }
             }
-            if self.opts.addresses == Addresses::Compact && self.touched.is_none() {
+            if self.opts.packs() && self.touched.is_none() {
                 self.touched = Some(self.find_touched()?);
             }
             let upto = self.settled.min(self.next + BATCH);
@@ -477,9 +489,10 @@ impl Workload for TraceReader {
                 }
                 let record = self.collector.pending[self.next];
                 let mut request = self.emit(record)?;
-                match &self.touched {
-                    Some(touched) if !touched.move_request(&mut request) => self.lost_trims += 1,
-                    _ => out.push(request),
+                let touched = self.touched.as_mut();
+                match touched.is_none_or(|touched| touched.move_request(&mut request)) {
+                    true => out.push(request),
+                    false => self.lost += 1,
                 }
                 self.next += 1;
             }
@@ -543,17 +556,38 @@ impl Workload for TraceReader {
             ));
         }
         if let Some(touched) = &self.touched {
-            let kept = touched.pieces() as u64 * PIECE_BYTES;
-            list.push(format!(
-                "addresses packed onto {kept} bytes; {} trims of other addresses left out",
-                self.lost_trims
-            ));
+            let kept = touched.bytes();
+            list.push(match self.opts.one_in {
+                1 => format!(
+                    "addresses packed onto {kept} bytes; {} trims of other addresses left out",
+                    self.lost
+                ),
+                n => sampled(n, self.emitted - self.lost, self.emitted, kept),
+            });
         }
         if self.starts.len() > 1 {
             list.push(format!("{} volumes laid end to end", self.starts.len()));
         }
         list
     }
+}
+
+/// Returns a remark on a sample of one of `n` pieces of the address space, which has `requests` of `all` requests.
+fn sampled(n: u32, requests: u64, all: u64, bytes: u64) -> String {
+    let share = requests as f64 / all.max(1) as f64;
+    let doubt = match (share * f64::from(n) - 1.0).abs() > SHARE_DOUBTFUL {
+        true => format!(
+            "; that is {:.0} % of the requests, not {:.0} %: a few addresses have many of the requests, and the sample \
+             does not represent the trace",
+            share * 100.0,
+            100.0 / f64::from(n)
+        ),
+        false => String::new(),
+    };
+    format!(
+        "sample of 1/{n} of the addresses: {requests} of {all} requests, packed onto {bytes} bytes; times are divided by \
+         {n}{doubt}"
+    )
 }
 
 /// Returns the units of the columns: those in the options, otherwise those that the first lines suggest.

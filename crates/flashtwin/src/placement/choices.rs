@@ -1,5 +1,5 @@
-//! Parses parts of the setup of a device that writes by units (sets of blocks that are erased together): the choices of
-//! a scheme, a victim rule and a scope, and the lists of handles.
+//! Parts of the setup of a device that writes by units (sets of blocks that are erased together): the available schemes,
+//! victim rules and scopes, and the parser of the lists of handles.
 
 use super::setup::Isolation;
 use crate::component::Component;

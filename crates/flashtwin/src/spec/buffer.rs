@@ -26,8 +26,9 @@ words! {
     pub enum Partial {
         /// Every request is extended to page boundaries.
         Round = "round",
-        /// With a buffer, each page has a bitmap of its valid sectors, and other sectors are read from flash when they
-        /// are needed. Without a buffer, only the requested sectors are transferred.
+        /// With a buffer, each page has a bitmap of its valid sectors; sectors that are not valid are read from flash
+        /// when they are needed. Without a buffer, only the requested sectors cross the host link, and a write of a part
+        /// of a page first reads the page from flash (D-97).
         Sectors = "sectors",
     }
 }

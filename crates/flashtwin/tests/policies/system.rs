@@ -288,8 +288,8 @@ fn identities() {
     }
 }
 
-/// A Bloom filter and an exact filter have the same results for these accesses. The Bloom filter takes 5 % of the
-/// buffer.
+/// A Bloom filter and an exact set of pages give the same results for these accesses. The bitmap of the Bloom filter has
+/// 5 % of the buffer's size, in addition to the buffer.
 #[test]
 fn the_filter_is_nearly_exact() {
     for seed in flashtwin::seeds(2) {

@@ -105,8 +105,8 @@ pub(crate) struct Hedge {
     waiting: VecDeque<(Time, u32, Time)>,
     /// Alarm for the next request to hedge.
     pub alarm: Alarm,
-    /// For each page operation, one of: the number of its twin (the other read of the same page); [`NONE`] if it has no
-    /// twin; the mark of a late operation.
+    /// For each page operation, one of: the number of its twin (the other read of the same page), with a flag if the
+    /// twin is the hedge; [`NONE`] if it has no twin; a mark if the operation is late.
     twins: Vec<u32>,
 }
 

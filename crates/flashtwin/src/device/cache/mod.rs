@@ -74,8 +74,8 @@ struct Counters {
     evicted_clean: u64,
     evicted_dirty: u64,
     evicted_dirty_in_gc: u64,
-    /// Number of evictions, that is, of accesses for which the policy chose victims. `inspected` is the number of list
-    /// entries that the policy inspected to choose them.
+    /// Number of evictions, that is, of accesses for which victims were chosen. `inspected` is the number of list
+    /// entries that were inspected to choose them. The separate read cache counts, too.
     evictions: u64,
     inspected: u64,
     /// Number of evictions with this many dirty pages: 1, 2, 3-4, 5-8, 9-16, 17-32, 33-64, more than 64.

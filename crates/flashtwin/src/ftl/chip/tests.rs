@@ -1,5 +1,6 @@
-//! Tests of chips that are too small for their translation layer, which only tests can build. A write without room
-//! must be refused, and data written earlier must remain. Further tests save, load and damage states.
+//! Tests of translation layers. Some use chips that are too small for their layer; only tests can build such chips. A
+//! write without room must be refused there, and data written earlier must remain. Further tests save, load and damage
+//! states, or check a step of one layer.
 
 use super::{
     Bast, ChipFtl, Counters, Dftl, Fast, Faster, FlashOp, Ftl, Layer, NoSpace, OpKind, Setup, Why,

@@ -327,8 +327,8 @@ impl Layered {
         }
         if !has_ended {
             // No flash operation accessed the host's page. In case of a read, the page has no copy on flash, and the
-            // read takes the time of any other read. In case of a write, the write failed, and it completes
-            // immediately, as an event of its own.
+            // read takes the time of any other read. In case of a write, the write failed. It completes after the steps
+            // that searched for room, without further time, as an event of its own.
             if op.is_read() {
                 let nowhere = FlashOp {
                     kind: OpKind::Read { ppn: 0 },

@@ -10,10 +10,13 @@
 //! between the moves, if the die has room. If the die is at its watermark, the run must in addition keep pace with the
 //! host.
 //!
-//! A program or an erase may be suspended for host reads. These reads have a separate lane (`lane`). With cached
-//! commands, the next operation begins before the end of the present one (`ahead`). Host pages and pages moved by GC go
-//! to the same open block of a die. There is a second open block on two kinds of devices: for hot pages on a device
-//! with two write streams, and for host writes on a device with an SLC cache.
+//! A *lane* is the work in service on a die, with its remaining steps (`lane`). A program or an erase may be suspended for
+//! host reads; during the suspension, these reads are in a second lane of the die. With cached commands, the next
+//! operation begins before the end of the present one (`ahead`).
+//!
+//! On devices that write by blocks, host pages and pages moved by GC go to the same open block of a die. A die has a
+//! second open block if pages are separated: for hot pages, or for host writes to an SLC cache. Devices that write by
+//! units have open units of each placement class (`units`).
 
 mod ahead;
 mod blocks;

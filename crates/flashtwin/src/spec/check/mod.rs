@@ -432,8 +432,8 @@ fn capacity(spec: &DeviceSpec, bytes: u64, report: &mut dyn FnMut(&str, String))
     true
 }
 
-/// Checks that the windows of the policy are not larger than the buffer. Also checks the size of the read cache and the
-/// number of pages that the policy remembers: neither may exceed [`BEYOND_MAX`].
+/// Checks that the windows of the policy are not larger than the buffer. The size of the read cache, and parameters that
+/// may exceed the buffer (such as the number of pages that the policy remembers), must be at most [`BEYOND_MAX`].
 fn windows(buffer: &Buffer, report: &mut dyn FnMut(&str, String)) {
     let mut at_most = |key: &str, pages, most, what: &str| {
         if pages > most {
