@@ -103,9 +103,7 @@ def flash_of(name: str | Path, spec: Spec, option: str) -> tuple[str, dict[str, 
     name_of_kind = kinds.pop()
     kind = table.get("drives", {}).get(name_of_kind) or tomllib.loads(device(name_of_kind).to_toml())
     own = table.get("member", {})
-    sections = {
-        key: {**kind.get(key, {}), **value} for key, value in own.items() if isinstance(value, dict)
-    }
+    sections = {key: {**kind.get(key, {}), **value} for key, value in own.items() if isinstance(value, dict)}
     return "member.", {**kind, **sections}, table
 
 
