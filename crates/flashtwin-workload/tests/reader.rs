@@ -490,7 +490,7 @@ fn sample_keeps_all_requests_of_some_pieces() {
     let places: Vec<u64> = of(Op::Write).map(|r| r.offset).collect();
     let expected = (0..kept).map(|piece| piece * PIECE + 4096);
     assert!(places.iter().copied().eq(expected.clone().chain(expected)));
-    let long: u64 = of(Op::Read).last().unwrap().bytes / PIECE;
+    let long: u64 = of(Op::Read).next_back().unwrap().bytes / PIECE;
     assert!((3..16).contains(&long), "{long} of 64 pieces");
     assert_eq!(of(Op::Trim).next().unwrap().bytes, long * PIECE);
     let read: u64 = of(Op::Read).map(|r| r.bytes).sum::<u64>() - long * PIECE;

@@ -222,7 +222,7 @@ impl Sampler {
                 }
                 let groups = space.units().div_ceil(*cluster);
                 Sampler::Zipf {
-                    zipf: Zipf::new(space.units() * ranks_per_place, *theta),
+                    zipf: Zipf::new(space.units().saturating_mul(*ranks_per_place), *theta),
                     ranks_per_place: *ranks_per_place,
                     groups: scramble.then(|| (Permutation::new(groups, seed), *cluster)),
                 }

@@ -43,7 +43,7 @@ impl GeneratorSpec {
                 ranks_per_place,
                 fio: false,
                 ..
-            } => *ranks_per_place *= factor,
+            } => *ranks_per_place = ranks_per_place.saturating_mul(factor),
             Address::Zipf { .. } => {
                 return wrong(
                     "scale: zipf with fio=true has fixed ranks; leave fio out".to_string(),

@@ -13,10 +13,10 @@ const PIECE_BYTES: u64 = 1 << 20;
 /// ends is cut.
 const SAMPLED_PIECE_BYTES: u64 = 128 << 10;
 
-/// The pieces that a trace touches, in order.
+/// The kept pieces of those that a trace touches.
 pub(crate) struct Touched {
-    pieces: BTreeSet<u64>,
-    /// The kept pieces, in order. Empty until all pieces are known.
+    noted: BTreeSet<u64>,
+    /// The pieces, in order. Empty until all requests have been noted.
     kept: Vec<u64>,
     piece_bytes: u64,
     /// One of this number of pieces is kept.
@@ -29,7 +29,7 @@ impl Touched {
     /// Creates an empty set. If `sample` is above 1, about one of `sample` pieces will be kept.
     pub fn new(sample: u32) -> Self {
         Touched {
-            pieces: BTreeSet::new(),
+            noted: BTreeSet::new(),
             kept: Vec::new(),
             piece_bytes: match sample {
                 1 => PIECE_BYTES,
@@ -44,18 +44,17 @@ impl Touched {
     /// space.
     pub fn note(&mut self, request: &Request) {
         if matches!(request.op, Op::Read | Op::Write) && request.bytes > 0 {
+            let first = request.offset / self.piece_bytes;
             let last = (request.offset + request.bytes - 1) / self.piece_bytes;
-            self.pieces.extend(request.offset / self.piece_bytes..=last);
+            let sample = u64::from(self.sample);
+            let is_kept = |piece: &u64| splitmix64(&mut piece.clone()).is_multiple_of(sample);
+            self.noted.extend((first..=last).filter(is_kept));
         }
     }
 
-    /// Selects the pieces to keep, after all requests have been noted.
-    pub fn select(mut self) -> Self {
-        let sample = u64::from(self.sample);
-        let pieces = std::mem::take(&mut self.pieces).into_iter();
-        self.kept = pieces
-            .filter(|&piece| splitmix64(&mut { piece }).is_multiple_of(sample))
-            .collect();
+    /// Prepares for [`Self::move_request`], after all requests have been noted.
+    pub fn complete(mut self) -> Self {
+        self.kept = std::mem::take(&mut self.noted).into_iter().collect();
         self
     }
 

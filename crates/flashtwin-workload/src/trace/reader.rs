@@ -374,7 +374,7 @@ impl TraceReader {
             requests.iter().for_each(|request| touched.note(request));
             requests.clear();
         }
-        Ok(touched.select())
+        Ok(touched.complete())
     }
 
     fn out_of_order(&self, record: &Record) -> WorkloadError {
