@@ -79,8 +79,10 @@ class Result:
             "factor": scaled.factor,
             "full_bytes": scaled.full.exported_bytes,
             "bytes": scaled.spec.exported_bytes,
-            "doubt": scaled.doubt,
         }
+        if scaled.doubt:
+            self.summary["warnings"].append(f"scale: {scaled.doubt}")
+            self._text = f"{self._text.rstrip()}\n{'warning':<15}scale: {scaled.doubt}\n"
 
     @property
     def policy(self) -> str:
@@ -233,8 +235,6 @@ class Result:
         if scale := self.summary.get("scale"):
             size = f"{words.size(scale['bytes'])} in place of {words.size(scale['full_bytes'])}"
             lines.append(f"{'scale':<15}1/{scale['factor']:.1f}: {size} (docs/scaling.md)")
-            if scale["doubt"]:
-                lines.append(f"{'warning':<15}scale: {scale['doubt']}")
         if self.beside:
             lines.append(f"{'closed forms':<15}{'; '.join(map(str, self.beside))}")
             lines += [f"{'warning':<15}{warning}" for each in self.beside if (warning := each.warning())]

@@ -213,7 +213,7 @@ class Job:
             raise FlashtwinError("policy: a run takes a policy or placement rules of your own, not both")
         opened = source(workload, options["trace_options"])
         if candidates[0].scaled:
-            opened = opened.smaller(round(candidates[0].scaled.factor))
+            opened = opened.smaller(candidates[0].scaled.factor)
         repeat = repeating.read(options["repeat"], options["repeat_shift"])
         if repeat is not None and opened.path is not None and not is_file(opened.path):
             raise FlashtwinError(f"{workload}: repeat: a pipe can be read once only; write it to a file")

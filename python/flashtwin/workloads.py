@@ -48,7 +48,7 @@ class Source:
     path: Path | None
     text: str
     options: TraceOptions
-    factor: int = 1
+    factor: float = 1.0
     folder: TemporaryDirectory[str] | None = None
 
     def open(self, range_bytes: int, seed: int, repeat: Repeat | None = None) -> _core.Workload:
@@ -67,11 +67,12 @@ class Source:
             # The message must not have the path of the temporary file, because the caller does not know it.
             raise WorkloadError(str(e).replace(str(self.path), self.text)) from None
 
-    def smaller(self, factor: int) -> Source:
+    def smaller(self, factor: float) -> Source:
         """Return the workload for a device with 1/`factor` of the capacity."""
         if self.path is None:
             return replace(self, factor=factor)
-        return replace(self, options=replace(self.options, one_in=factor))
+        one_in = round(factor) * (self.options.one_in or 1)
+        return replace(self, options=replace(self.options, one_in=one_in))
 
     def beyond(self, device_bytes: int) -> str | None:
         """Return a message if addresses of a trace exceed the size of the device, otherwise None.
@@ -104,7 +105,10 @@ class Source:
     def estimate_requests(self) -> int | None:
         """Return the approximate number of requests, for a progress bar; None if it is unknown."""
         # The requests of a pipe are not estimated, because it can be read only once.
-        return _core.estimate_lines(self.path) if self.path is not None and is_file(self.path) else None
+        if self.path is None or not is_file(self.path):
+            return None
+        lines = _core.estimate_lines(self.path)
+        return None if lines is None else lines // (self.options.one_in or 1)
 
 
 #: Names that other tools use for keys of a load.

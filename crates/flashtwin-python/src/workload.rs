@@ -50,13 +50,13 @@ impl Workload {
     /// Creates a generated load for a device of `range_bytes` bytes. The device is 1/`factor` of that for which the load
     /// is written.
     #[staticmethod]
-    #[pyo3(signature = (text, range_bytes, seed, repeated=None, factor=1))]
+    #[pyo3(signature = (text, range_bytes, seed, repeated=None, factor=1.0))]
     fn generated(
         text: &str,
         range_bytes: u64,
         seed: u64,
         repeated: Option<Repeated>,
-        factor: u64,
+        factor: f64,
     ) -> PyResult<Workload> {
         let spec = LoadSpec::parse(text).and_then(|load| load.smaller(factor));
         let spec = spec.map_err(of_workload)?;
@@ -72,13 +72,13 @@ impl Workload {
     /// Creates the writes that fill a device of `range_bytes` bytes: those that the load `text` defines, otherwise one
     /// write of every page in order. `factor` is as in `generated`.
     #[staticmethod]
-    #[pyo3(signature = (text, range_bytes, page_bytes, seed, factor=1))]
+    #[pyo3(signature = (text, range_bytes, page_bytes, seed, factor=1.0))]
     fn fill(
         text: Option<&str>,
         range_bytes: u64,
         page_bytes: u32,
         seed: u64,
-        factor: u64,
+        factor: f64,
     ) -> PyResult<Workload> {
         let fill = match text {
             Some(text) => LoadSpec::parse(text)

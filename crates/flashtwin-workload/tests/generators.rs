@@ -457,7 +457,7 @@ fn ranks_that_share_a_place_keep_the_skew() {
 
 #[test]
 fn smaller_load_divides_lengths_that_refer_to_the_device() {
-    let smaller = |text: &str| LoadSpec::parse(text).and_then(|load| load.smaller(4));
+    let smaller = |text: &str| LoadSpec::parse(text).and_then(|load| load.smaller(4.0));
     for (text, expected) in [
         ("uniform:size=4096,write=1", "uniform:size=4096,write=1"),
         (
@@ -475,6 +475,11 @@ fn smaller_load_divides_lengths_that_refer_to_the_device() {
     ] {
         assert_eq!(smaller(text).unwrap().to_string(), expected);
     }
+    // The skew of a large range with many ranks per place is within the numbers that can be counted.
+    let most = LoadSpec::parse("zipf:ranks_per_place=1048576").unwrap();
+    assert!(most.build(1 << 62, 1).is_ok());
+    let beyond = most.smaller(1e15).unwrap();
+    assert!(beyond.build(1 << 62, 1).is_err());
     for text in ["zipf:theta=0.9,fio=true", "stack:distances=1+1"] {
         assert_eq!(
             smaller(text).unwrap_err().kind(),

@@ -67,9 +67,9 @@ def scaled(name: str | Path, factor: int, choice: Choice, overrides: Overrides, 
     keys: dict[str, Value] = {
         prefix + key: int(value) if value.is_integer() else value for key, value in smaller
     }
-    ratio = choice.spec(name, {**overrides, **keys}).exported_bytes / full.exported_bytes
+    ratio = _checked(name, factor, choice, {**overrides, **keys}).exported_bytes / full.exported_bytes
     counts = {key: n for key in _COUNTS if (n := flash.get("ftl", {}).get(key)) is not None}
-    keys |= {f"{prefix}ftl.{key}": max(1, round(n * ratio)) for key, n in counts.items()}
+    keys |= {f"{prefix}ftl.{key}": max(min(n, 1), round(n * ratio)) for key, n in counts.items()}
     page_bytes = read_size(flash["geometry"]["page_bytes"])
     doubt = None
     for start, file in {prefix: flash, "": whole}.items():
@@ -77,7 +77,16 @@ def scaled(name: str | Path, factor: int, choice: Choice, overrides: Overrides, 
             of_buffer, pages = _buffer(buffer, page_bytes, ratio)
             keys |= {start + key: n for key, n in of_buffer.items()}
             doubt = doubt or _doubt(buffer, pages)
-    return Scaled(choice.spec(name, {**overrides, **keys}), full, doubt)
+    return Scaled(_checked(name, factor, choice, {**overrides, **keys}), full, doubt)
+
+
+def _checked(name: str | Path, factor: int, choice: Choice, keys: Overrides) -> Spec:
+    try:
+        return choice.spec(name, keys)
+    except DeviceError as e:
+        raise DeviceError(
+            f"scale {factor}: {name} is not possible at this scale; another one may be: {e}"
+        ) from None
 
 
 def _buffer(section: dict[str, Any], page_bytes: int, ratio: float) -> tuple[dict[str, Value], int]:

@@ -374,7 +374,16 @@ impl TraceReader {
             requests.iter().for_each(|request| touched.note(request));
             requests.clear();
         }
-        Ok(touched.complete())
+        let touched = touched.complete();
+        if self.opts.one_in > 1 && touched.bytes() == 0 {
+            let text = format!(
+                "{}: a sample of 1/{} of its addresses has none; the trace accesses too few addresses",
+                self.source.name(),
+                self.opts.one_in
+            );
+            return Err(WorkloadError::new(ErrorKind::Empty, text));
+        }
+        Ok(touched)
     }
 
     fn out_of_order(&self, record: &Record) -> WorkloadError {
@@ -577,8 +586,8 @@ fn sampled(n: u32, requests: u64, all: u64, bytes: u64) -> String {
     let share = requests as f64 / all.max(1) as f64;
     let doubt = match (share * f64::from(n) - 1.0).abs() > SHARE_DOUBTFUL {
         true => format!(
-            "; that is {:.0} % of the requests, not {:.0} %: a few addresses have many of the requests, and the sample \
-             does not represent the trace",
+            "; that is {:.0} % of the requests, not {:.0} %: a few addresses have many of the requests, or requests \
+             are long, and the sample does not represent the trace",
             share * 100.0,
             100.0 / f64::from(n)
         ),

@@ -12,6 +12,8 @@ const POOL_BLOCKS_MIN: u32 = 64;
 /// The number of blocks may deviate by a `DEVIATION`th from the requested one. Among these numbers, the one is chosen
 /// with which a whole number of reserved blocks gives the share of live pages most accurately.
 const DEVIATION: u32 = 5;
+/// Largest number of numbers of blocks that are compared.
+const NUMBERS_MAX: u32 = 256;
 
 /// Values of keys of a smaller device.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,15 +50,30 @@ impl DeviceSpec {
     /// blocks in use when a collection begins. `None` if a pool would have fewer than 64 blocks.
     #[must_use]
     pub fn smaller(&self, factor: u32) -> Option<Smaller> {
-        let large = Pool::of(self);
+        let large = self.victims();
         let blocks = self.geometry.blocks_per_plane;
         let least = (POOL_BLOCKS_MIN * blocks).div_ceil(large.units);
         let mean = blocks / factor.max(1);
         let first = (mean - mean / DEVIATION).max(least);
         let last = (mean + mean / DEVIATION).min(blocks);
-        let candidates = (first..=last).flat_map(|blocks| self.with_blocks(&large, blocks));
+        let step = (last.saturating_sub(first) / NUMBERS_MAX).max(1);
+        let numbers = (first..=last).step_by(step as usize);
+        let candidates = numbers.flat_map(|blocks| self.with_blocks(&large, blocks));
         let best = candidates.min_by(|(a, _), (b, _)| a.total_cmp(b));
         best.map(|(_, smaller)| smaller)
+    }
+
+    /// Returns the pools. Translation layers with logs select victims among the blocks of a chip.
+    fn victims(&self) -> Pool {
+        let pool = Pool::of(self);
+        match self.ftl.kind {
+            Mapping::Page => pool,
+            Mapping::Chip(_) => Pool {
+                units: self.blocks_per_chip(),
+                live_pages: self.pages_per_chip_exported(),
+                ..pool
+            },
+        }
     }
 
     /// Returns the settings of devices with `blocks` blocks per plane, each with its difference from the device with the
@@ -97,7 +114,7 @@ impl DeviceSpec {
                 spec.geometry.blocks_per_plane = blocks;
                 spec.geometry.reserve_percent = smaller.reserve_percent;
                 spec.gc.low_percent = smaller.low_percent.unwrap_or_default();
-                let difference = (share(&Pool::of(&spec)) - share(&large)).abs();
+                let difference = (share(&spec.victims()) - share(&large)).abs();
                 (difference + low_difference / 1000.0, smaller)
             })
     }
