@@ -75,14 +75,14 @@ class Result:
 
     def set_scale(self, scaled: Scaled) -> None:
         """Record that the run predicts the results of a larger device."""
-        self.summary["scale"] = {
-            "factor": scaled.factor,
-            "full_bytes": scaled.full.exported_bytes,
-            "bytes": scaled.spec.exported_bytes,
-        }
+        full, small = scaled.full.exported_bytes, scaled.spec.exported_bytes
+        self.summary["scale"] = {"factor": scaled.factor, "full_bytes": full, "bytes": small}
+        size = f"{words.size(small)} in place of {words.size(full)}"
+        lines = [self._text.rstrip(), f"{'scale':<15}1/{scaled.factor:.1f}: {size} (docs/scaling.md)"]
         if scaled.doubt:
             self.summary["warnings"].append(f"scale: {scaled.doubt}")
-            self._text = f"{self._text.rstrip()}\n{'warning':<15}scale: {scaled.doubt}\n"
+            lines.append(f"{'warning':<15}scale: {scaled.doubt}")
+        self._text = "\n".join(lines)
 
     @property
     def policy(self) -> str:
@@ -232,9 +232,6 @@ class Result:
 
     def __repr__(self) -> str:
         lines = [self._text.rstrip("\n")]
-        if scale := self.summary.get("scale"):
-            size = f"{words.size(scale['bytes'])} in place of {words.size(scale['full_bytes'])}"
-            lines.append(f"{'scale':<15}1/{scale['factor']:.1f}: {size} (docs/scaling.md)")
         if self.beside:
             lines.append(f"{'closed forms':<15}{'; '.join(map(str, self.beside))}")
             lines += [f"{'warning':<15}{warning}" for each in self.beside if (warning := each.warning())]

@@ -26,6 +26,27 @@ def test_long_runs_are_near_their_closed_forms(point):
     assert abs(found / expected - 1) <= NEAR, (found, expected)
 
 
+@pytest.mark.parametrize(("copy_back", "planes"), [(True, 1), (True, 2), (True, 4), (False, 1), (False, 4)])
+def test_small_pools_of_msr_are_near_their_closed_form(copy_back, planes):
+    """A pool of 64 blocks shows how many blocks are no candidates: one more changes the value by 20 %."""
+    keys_of_pool = {
+        "geometry.chips": 1,
+        "geometry.planes_per_chip": planes,
+        "geometry.blocks_per_plane": 64 if copy_back else 64 // planes,
+        "nand.copy_back": copy_back,
+    }
+    load = "uniform:write=1"
+    form = flashtwin.theory(load, "harmonia", set=keys_of_pool).own("gc_write_amplification")
+    run = flashtwin.run(
+        f"{load},requests=1e6",
+        "harmonia",
+        set=keys_of_pool,
+        warmup_requests=200_000,
+        pacing=flashtwin.ClosedLoop(1),
+    )
+    assert run.gc_write_amplification == pytest.approx(form.value, rel=0.025)
+
+
 def test_a_run_prints_the_closed_form_beside_its_value():
     point = POINTS[1]
     options = {

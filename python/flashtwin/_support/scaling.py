@@ -21,8 +21,6 @@ _COUNTS = (
     "rw_log_blocks",
     "isolation_blocks",
 )
-
-
 #: A buffer raises a doubt if it has fewer pages than this multiple of the pages that may be written back at
 #: a time.
 _PAGES_PER_WRITE_BACK = 4
@@ -67,9 +65,10 @@ def scaled(name: str | Path, factor: int, choice: Choice, overrides: Overrides, 
     keys: dict[str, Value] = {
         prefix + key: int(value) if value.is_integer() else value for key, value in smaller
     }
-    ratio = _checked(name, factor, choice, {**overrides, **keys}).exported_bytes / full.exported_bytes
+    of_blocks = dict(smaller)["geometry.blocks_per_plane"] / flash["geometry"]["blocks_per_plane"]
     counts = {key: n for key in _COUNTS if (n := flash.get("ftl", {}).get(key)) is not None}
-    keys |= {f"{prefix}ftl.{key}": max(min(n, 1), round(n * ratio)) for key, n in counts.items()}
+    keys |= {f"{prefix}ftl.{key}": max(min(n, 1), round(n * of_blocks)) for key, n in counts.items()}
+    ratio = _checked(name, factor, choice, {**overrides, **keys}).exported_bytes / full.exported_bytes
     page_bytes = read_size(flash["geometry"]["page_bytes"])
     doubt = None
     for start, file in {prefix: flash, "": whole}.items():

@@ -102,9 +102,13 @@ def flash_of(name: str | Path, spec: Spec, option: str) -> tuple[str, dict[str, 
         raise DeviceError(f"{option}: {name} has members of several kinds; give their sizes with --set")
     name_of_kind = kinds.pop()
     kind = table.get("drives", {}).get(name_of_kind) or tomllib.loads(device(name_of_kind).to_toml())
-    own = table.get("member", {})
-    sections = {key: {**kind.get(key, {}), **value} for key, value in own.items() if isinstance(value, dict)}
-    return "member.", {**kind, **sections}, table
+    flash = dict(kind)
+    for key, value in table.get("member", {}).items():
+        if value == "none":
+            flash.pop(key, None)
+        elif isinstance(value, dict):
+            flash[key] = {**kind.get(key, {}), **value}
+    return "member.", flash, table
 
 
 def _first_valid(spec: Callable[[int], Spec], first: int, enough: int) -> tuple[int, Spec]:
