@@ -62,8 +62,10 @@ pub(crate) mod sealed {
         const PLAIN: bool = false;
         /// Whether the buffer's policy may write pages back ahead of their eviction.
         const AHEAD: bool = true;
-        /// Returns the kind of the back end, a small number. For some kinds, a copy of the request path is compiled for
-        /// this kind alone.
+        /// Number of kinds of this back end ([`Work::kind`]), at most 3.
+        const KINDS: u8 = 1;
+        /// Returns the kind of the back end, a number below [`Work::KINDS`]. A copy of the request path is compiled for
+        /// each kind.
         #[inline(always)]
         fn kind(&self) -> u8 {
             0

@@ -89,6 +89,8 @@ const STATIC_MODERN: u8 = 2;
 
 // SAFETY: no method below, or of `Backend`, changes `placement`, `nand` to another back end, or `ftl.shape.apart`.
 unsafe impl Work for Flash {
+    const KINDS: u8 = 3;
+
     #[inline(always)]
     fn kind(&self) -> u8 {
         match &self.nand {

@@ -1,10 +1,10 @@
 //! The plain front end: faster copies of the request path for common devices. They do not test for features that these
 //! devices lack.
 //!
-//! The request path is written once and compiled seven times. One copy is for any device. The others are for *plain*
-//! devices ([`Device::is_plain`]): with any back end, and with each of the two most frequent kinds of flash, in each
-//! case with and without write-backs ahead of eviction. [`Device::submit`] and the event loop choose the copy. In the
-//! code, the constants [`Work::PLAIN`] and [`Work::AHEAD`] distinguish the copies.
+//! The request path is written once and compiled seven times for SSDs and three times for arrays. One copy is for any
+//! device. The others are for *plain* devices ([`Device::is_plain`]): with any back end, and with each of the two most
+//! frequent kinds of flash, in each case with and without write-backs ahead of eviction. [`Device::submit`] and the
+//! event loop choose the copy. In the code, the constants [`Work::PLAIN`] and [`Work::AHEAD`] distinguish the copies.
 
 use std::mem::offset_of;
 
@@ -31,18 +31,19 @@ impl Path {
     }
 }
 
-/// Evaluates an expression in the copy of the request path that the device uses.
+/// Evaluates an expression in the copy of the request path that the device, a `Device<B>`, uses. No copies are compiled
+/// for kinds that the back end `B` does not have.
 macro_rules! on_path {
     ($device:expr, $on:ident => $work:expr) => {
         on_path!($device, $on => $work, 0 1 2)
     };
     ($device:expr, $on:ident => $work:expr, $($kind:literal)+) => {
         match $device.path {
-            $(Path(path) if path == Path::plain($kind, false).0 => {
+            $(Path(path) if const { $kind < B::KINDS } && path == Path::plain($kind, false).0 => {
                 let $on = $device.as_plain::<$kind, false>();
                 $work
             })+
-            $(Path(path) if path == Path::plain($kind, true).0 => {
+            $(Path(path) if const { $kind < B::KINDS } && path == Path::plain($kind, true).0 => {
                 let $on = $device.as_plain::<$kind, true>();
                 $work
             })+
@@ -106,7 +107,10 @@ impl<B: Backend> Device<B> {
 
     pub(super) fn path_now(&self) -> Path {
         match self.is_plain() {
-            true => Path::plain(self.backend.kind(), self.cache.writes_ahead()),
+            true => {
+                debug_assert!(self.backend.kind() < B::KINDS);
+                Path::plain(self.backend.kind(), self.cache.writes_ahead())
+            }
             false => Path::ANY,
         }
     }
