@@ -103,6 +103,59 @@ fn in_a_pause_writes_wait_once_the_limit_is_reached() {
     }
 }
 
+/// With `pause_pages_per_s`, programs begin at this rate in a pause, so a write waits only for the requests ahead of it.
+#[test]
+fn in_a_pause_programs_begin_at_the_given_rate() {
+    let modern = [("nand.backend", "modern"), ("geometry.channels", "4")];
+    for backend in [&[][..], &modern] {
+        let (per_s, in_pause_per_s) = (5000, 2000.0);
+        let rate = [("buffer.pause_pages_per_s", "2000")];
+        let spec = spec(&[backend, &rate].concat(), true);
+        let (worst, mut begun, done) = run(&spec, per_s, 2000);
+        assert_eq!(done, 2000);
+        // On `modern`, a program begins on its die and on its channel.
+        begun.dedup();
+        // In the last 7 ms of each of the four pauses, 14 programs begin.
+        let in_pauses = begun.iter().filter(|&&at| is_in_pause(at)).count() as f64;
+        let expected = in_pause_per_s * 0.007 * 4.0;
+        assert!(
+            (in_pauses - expected).abs() <= 4.0,
+            "{in_pauses} of {expected}"
+        );
+        for pair in begun
+            .windows(2)
+            .filter(|pair| is_in_pause(pair[0]) && is_in_pause(pair[1]))
+        {
+            let apart_ms = (pair[1] - pair[0]).0 as f64 / 1e9;
+            assert!(apart_ms > 0.4, "{apart_ms}");
+        }
+        // Of the 50 writes of a pause, 20 are programmed and 32 find room.
+        assert!(worst.0 < 2_000_000_000, "{worst:?}");
+    }
+}
+
+/// A pause that never ends makes the buffer drain at a constant rate.
+#[test]
+fn a_pause_without_end_drains_at_a_constant_rate() {
+    let steady = [
+        ("buffer.pause_us", "100000"),
+        ("buffer.pause_pages_per_s", "2000"),
+    ];
+    let (worst, begun, done) = run(&spec(&steady, true), 5000, 2000);
+    assert_eq!(done, 2000);
+    assert!(worst.0 > 100_000_000_000, "{worst:?}");
+    assert!(begun.len() > 1500, "{}", begun.len());
+    let apart = begun.windows(2).map(|pair| (pair[1] - pair[0]).0);
+    let (mut least, mut most) = (u64::MAX, 0);
+    for time in apart {
+        (least, most) = (least.min(time), most.max(time));
+    }
+    // A program begins after the transfer of its page, which may wait for the channel.
+    assert!(least > 450_000_000 && most < 550_000_000, "{least} {most}");
+    let (worst, _, _) = run(&spec(&steady, true), 1000, 1000);
+    assert!(worst.0 < 2_000_000_000, "{worst:?}");
+}
+
 #[test]
 fn a_power_loss_in_a_pause_loses_no_protected_page() {
     for (protection, is_lost) in [("true", false), ("false", true)] {
@@ -139,4 +192,8 @@ fn pauses_need_a_longer_distance() {
     assert!(of_none.contains("buffer.pause_every_us: must be more than buffer.pause_us"));
     let of_no_length = error(&[("buffer.pause_every_us", "10")]);
     assert!(of_no_length.contains("buffer.pause_every_us: has no effect with buffer.pause_us = 0"));
+    let of_no_pause = error(&[("buffer.pause_pages_per_s", "10")]);
+    assert!(
+        of_no_pause.contains("buffer.pause_pages_per_s: has no effect with buffer.pause_us = 0")
+    );
 }

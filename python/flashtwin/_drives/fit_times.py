@@ -59,6 +59,7 @@ PARAMETERS: dict[str, tuple[float, bool]] = {
     "buffer.latency_us": (3.0, False),
     "buffer.pause_us": (1.5, False),
     "buffer.pause_every_us": (1.5, False),
+    "buffer.pause_pages_per_s": (1.5, True),
 }
 #: A value is called identified if the fits of several seeds differ by at most this fraction.
 AGREEMENT = 0.10

@@ -53,7 +53,11 @@ const POLICIES: [&str; 28] = [
 
 /// Keys that random devices never change, because they were added later than the list [`POLICIES`]. `LATER_WORD` is a
 /// key with one of its values; random devices never choose this value, for the same reason.
-const LATER_KEYS: [&str; 2] = ["buffer.pause_us", "buffer.pause_every_us"];
+const LATER_KEYS: [&str; 3] = [
+    "buffer.pause_us",
+    "buffer.pause_every_us",
+    "buffer.pause_pages_per_s",
+];
 const LATER_WORD: (&str, &str) = ("ftl.separation", "policy");
 
 /// Returns the keys that get random values. Parameters of policies are included only for the policies in [`POLICIES`].

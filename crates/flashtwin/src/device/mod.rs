@@ -427,7 +427,7 @@ impl<B: Backend> Device<B> {
             link::WAY_OUT => self.out_done(),
             link::OVERHEAD => self.overhead_done(),
             link::CPU => self.controller_done(),
-            link::PAUSE => self.pause_ended(),
+            link::PAUSE => self.begin_held(),
             _ => self.buffer_done(),
         }
     }

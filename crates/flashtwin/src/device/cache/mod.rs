@@ -138,7 +138,7 @@ pub(super) struct Cache {
     background: Option<u32>,
     writing_back: u32,
     write_back_queue: VecDeque<u32>,
-    /// Regular pauses in which no program begins; `None` if the buffer has none.
+    /// Regular pauses in which programs are held; `None` if the buffer has none.
     pauses: Option<Box<Pauses>>,
     /// Instant since which write-backs have been waiting because the limit on write-backs in flight is reached. `None`
     /// if none waits.
@@ -173,6 +173,7 @@ impl Cache {
             background_depth: 0,
             pause: Time::ZERO,
             pause_every: Time::ZERO,
+            pause_pages_per_s: 0,
             partial: spec::Partial::Round,
             latency: Time::ZERO,
             write_latency: Time::ZERO,

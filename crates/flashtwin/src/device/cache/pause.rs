@@ -1,6 +1,9 @@
-//! Pauses: at regular intervals, no program of the buffer begins for some time (`buffer.pause_us`). A program that
-//! would begin in a pause is held until the end of the pause. The buffer nevertheless treats a held program as begun:
-//! an evicted page passes on its slot (in background mode), and counts as a write-back in flight.
+//! Pauses: at regular intervals, programs of the buffer are held for some time (`buffer.pause_us`). In a pause, they begin
+//! at a constant rate (`buffer.pause_pages_per_s`), or not at all. Those that are still held at its end begin then. The
+//! buffer treats a held program as begun: an evicted page passes on its slot (in background mode), and counts as a
+//! write-back in flight.
+
+use std::collections::VecDeque;
 
 use crate::device::link::PAUSE;
 use crate::device::{Backend, Device};
@@ -24,19 +27,25 @@ pub(super) struct Pauses {
     /// Time from the end of one pause to the end of the next one.
     every: Time,
     length: Time,
-    held: Vec<Held>,
+    /// Time between the beginnings of two programs in a pause; `None` if no program begins.
+    gap: Option<Time>,
+    /// Earliest instant at which the next program may begin in a pause.
+    next: Time,
+    /// Programs that are held, first in, first out.
+    held: VecDeque<Held>,
 }
 
 impl Pauses {
     /// Returns the pauses of a buffer; `None` if it has none.
     pub fn new(buffer: &spec::Buffer) -> Option<Box<Pauses>> {
-        let (every, length) = (buffer.pause_every, buffer.pause);
-        let held = Vec::new();
-        (length > Time::ZERO).then(|| {
+        let per_s = u64::from(buffer.pause_pages_per_s);
+        (buffer.pause > Time::ZERO).then(|| {
             Box::new(Pauses {
-                every,
-                length,
-                held,
+                every: buffer.pause_every,
+                length: buffer.pause,
+                gap: (per_s > 0).then(|| Time(Time::from_us(1_000_000).0 / per_s)),
+                next: Time::ZERO,
+                held: VecDeque::new(),
             })
         })
     }
@@ -46,6 +55,21 @@ impl Pauses {
         let (period, since) = (now.0 / self.every.0, now.0 % self.every.0);
         let begin = self.every.0 - self.length.0;
         (since >= begin).then(|| Time(period.saturating_add(1).saturating_mul(self.every.0)))
+    }
+
+    /// Whether a program may begin in a pause. Afterwards, the next one may begin only after the gap.
+    fn begins(&mut self, now: Time) -> bool {
+        let Some(gap) = self.gap else { return false };
+        let begins = now >= self.next;
+        if begins {
+            self.next = Time(now.0.saturating_add(gap.0));
+        }
+        begins
+    }
+
+    /// Returns the instant at which the first held program begins, in a pause that lasts until `end`.
+    fn release(&self, end: Time) -> Time {
+        self.gap.map_or(end, |_| self.next.min(end))
     }
 }
 
@@ -65,22 +89,36 @@ impl<B: Backend> Device<B> {
         let Some(end) = pauses.end(now) else {
             return false;
         };
-        pauses.held.push(program);
+        if pauses.held.is_empty() && pauses.begins(now) {
+            return false;
+        }
+        pauses.held.push_back(program);
         if pauses.held.len() == 1 {
-            let order = self.events.take_order();
-            self.link.pending.set(PAUSE, end, order);
+            let at = pauses.release(end);
+            self.set_pause_timer(at);
         }
         true
     }
 
-    /// Begins the programs that were held.
+    /// Begins held programs: all of them after a pause, and one in a pause.
     #[cold]
-    pub(in crate::device) fn pause_ended(&mut self) {
+    pub(in crate::device) fn begin_held(&mut self) {
         self.link.pending.clear(PAUSE);
+        let now = self.now;
         let Some(pauses) = &mut self.cache.pauses else {
             return;
         };
-        for program in std::mem::take(&mut pauses.held) {
+        let end = pauses.end(now);
+        let count = match end {
+            Some(_) => usize::from(pauses.begins(now)),
+            None => pauses.held.len(),
+        };
+        let begun: Vec<Held> = pauses.held.drain(..count.min(pauses.held.len())).collect();
+        if let (Some(end), false) = (end, pauses.held.is_empty()) {
+            let at = pauses.release(end);
+            self.set_pause_timer(at);
+        }
+        for program in begun {
             let Held {
                 lpn,
                 cause,
@@ -90,5 +128,10 @@ impl<B: Backend> Device<B> {
             } = program;
             self.queue_program(lpn, cause, owner, stream, fua);
         }
+    }
+
+    fn set_pause_timer(&mut self, at: Time) {
+        let order = self.events.take_order();
+        self.link.pending.set(PAUSE, at, order);
     }
 }

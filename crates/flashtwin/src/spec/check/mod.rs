@@ -462,15 +462,21 @@ fn windows(buffer: &Buffer, report: &mut dyn FnMut(&str, String)) {
     }
 }
 
-/// Checks that a pause ends before the next one begins. If pauses have length 0, their interval must be 0, too.
+/// Checks that a pause ends before the next one begins; a pause in which programs begin may last forever. If pauses have
+/// length 0, their interval must be 0, too.
 fn pauses(buffer: &Buffer, report: &mut dyn FnMut(&str, String)) {
     let (pause, every) = (buffer.pause, buffer.pause_every);
     let (pause_key, every_key) = (Buffer::pause.name(), Buffer::pause_every.name());
-    if pause > Time::ZERO && every <= pause {
+    let steady = every == pause && buffer.pause_pages_per_s > 0;
+    if pause > Time::ZERO && every <= pause && !steady {
         report(every_key, format!("must be more than {pause_key}"));
     }
     if pause == Time::ZERO && every > Time::ZERO {
         report(every_key, format!("has no effect with {pause_key} = 0"));
+    }
+    if pause == Time::ZERO && buffer.pause_pages_per_s > 0 {
+        let rate_key = Buffer::pause_pages_per_s.name();
+        report(rate_key, format!("has no effect with {pause_key} = 0"));
     }
 }
 

@@ -41,8 +41,8 @@ const CASES: &[(&str, &str, &str)] = &[
         "capacity =",
         "foobarbaz = 2\ncapacity =",
         "x.toml:25:1: buffer.foobarbaz: unknown key; known here: capacity, policy, \
-         evict, background_depth, pause_us, pause_every_us, partial, latency_us, write_latency_us, read_cache, \
-         read_cache_latency_us, power_loss_protection, and the parameters of the policy",
+         evict, background_depth, pause_us, pause_every_us, pause_pages_per_s, partial, latency_us, \
+         write_latency_us, read_cache, read_cache_latency_us, power_loss_protection, and the parameters of the policy",
     ),
     (
         "chips = 2",
