@@ -46,7 +46,7 @@ PARTS: dict[str, dict[str, Any]] = {
     "gcar": {"geometry.blocks_per_plane": 64},
     "cosmos": {"geometry.blocks_per_plane": 64, "gc.low_percent": 4},
     "fit-7450-max": {"geometry.blocks_per_plane": 128, "ftl.separation": "none"},
-    "fit-p5520": {"geometry.blocks_per_plane": 85, "ftl.separation": "none"},
+    "fit-p5520": {"geometry.blocks_per_plane": 64, "ftl.separation": "none"},
     "fit-pe8110": {"geometry.blocks_per_plane": 128, "ftl.separation": "none"},
     "sata-dc": {"geometry.blocks_per_plane": 64},
     "tlc-client": {"geometry.blocks_per_plane": 64},

@@ -18,6 +18,9 @@ from .loads import CLOSED_IN_FLIGHT, ProbeBesideWrites, RandomReads
 BEHIND_MAX_S = 5.0
 #: Number of parts of a measurement. The standard error is computed from the differences between parts.
 PARTS = 5
+#: Share of the drive that is written before a measurement, at least. By then, chips collect steadily again;
+#: the preconditioning (`WRITTEN`) leaves them some free blocks.
+COLLECTS_AFTER = 0.015
 #: Preconditioning of the drive before reads and before writes.
 WRITTEN = "random:3"
 
@@ -103,9 +106,9 @@ class Timed:
         A load is run only once, even if several rows have it.
         """
         if load not in self._found:
-            # Warm up until the buffer is full, because no page is programmed before.
-            full_s = 1.2 * self._spec.buffer_pages / load.per_s
-            lengths = Lengths(max(self._lengths.warm_s, full_s), self._lengths.span_s)
+            # Warm up until the buffer is full, because no page is programmed before, and until chips collect.
+            pages = max(1.2 * self._spec.buffer_pages, COLLECTS_AFTER * self._spec.exported_bytes / 4096)
+            lengths = Lengths(max(self._lengths.warm_s, pages / load.per_s), self._lengths.span_s)
             histograms, _ = self.run(load.clients, control, lengths)
             figures = {"kiops": self._rate(histograms)}
             for at, op in enumerate(("read", "write")):
