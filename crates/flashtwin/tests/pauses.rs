@@ -182,7 +182,7 @@ fn a_power_loss_in_a_pause_loses_no_protected_page() {
 }
 
 #[test]
-fn pauses_need_a_longer_distance() {
+fn inconsistent_keys_of_pauses_are_rejected() {
     let error = |set: &[(&str, &str)]| {
         let all = [&[("buffer.evict", "background")], set].concat();
         let wrong = DeviceSpec::with_overrides(builtin("ecr").unwrap(), "ecr", &all);

@@ -49,9 +49,9 @@ section! {
         background_depth: u32 = "buffer.background_depth", Kind::Count(1, 65_535), Some("8"), BACKGROUND,
             "Maximum number of write-backs in flight. An access that needs another one waits. Write-backs of pages that stay cached count, too.", "D-2";
         pause: Time = "buffer.pause_us", Kind::Micros(STEP_US), Some("0"), BACKGROUND,
-            "Time for which programs of the buffer are held, again and again. Meanwhile, evicted pages pass on their slots until `background_depth` write-backs are in flight; then accesses wait. Models drives that stop writing to flash at regular times.", "ours: D-233";
+            "Time for which programs of the buffer are held, again and again. Meanwhile, evicted pages pass on their slots until `background_depth` write-backs are in flight; then accesses wait. Models drives that write to flash more slowly, or not at all, at regular times.", "ours: D-233";
         pause_every: Time = "buffer.pause_every_us", Kind::Micros(STEP_US), Some("0"), BACKGROUND,
-            "Time from the end of one pause to the end of the next one: more than `pause_us`, or 0 without pauses.", "ours: D-233";
+            "Time from the end of one pause to the end of the next one: more than `pause_us` (with `pause_pages_per_s`, at least as much), or 0 without pauses.", "ours: D-233";
         pause_pages_per_s: u32 = "buffer.pause_pages_per_s", Kind::Count(0, 100_000_000), Some("0"), BACKGROUND,
             "Pages per second whose programs begin in a pause. With 0, no program begins in a pause.", "ours: D-233";
         partial: Partial = "buffer.partial", Kind::Choice(Partial::WORDS), Some("\"round\""), &[],

@@ -1,6 +1,6 @@
 //! Pauses: at regular intervals, programs of the buffer are held for some time (`buffer.pause_us`). In a pause, they begin
 //! at a constant rate (`buffer.pause_pages_per_s`), or not at all. Those that are still held at its end begin then. The
-//! buffer treats a held program as begun: an evicted page passes on its slot (in background mode), and counts as a
+//! buffer treats a held program as begun: an evicted page frees its slot at once, and counts as a
 //! write-back in flight.
 
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ use crate::nand::{Cause, Owner};
 use crate::spec;
 use crate::units::{Lpn, Stream, Time};
 
-/// A program that is held until the end of a pause.
+/// A program that a pause holds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
     pub lpn: Lpn,
@@ -57,7 +57,7 @@ impl Pauses {
         (since >= begin).then(|| Time(period.saturating_add(1).saturating_mul(self.every.0)))
     }
 
-    /// Whether a program may begin in a pause. Afterwards, the next one may begin only after the gap.
+    /// Returns whether a program may begin now, in a pause. If so, the next one may begin only after `gap`.
     fn begins(&mut self, now: Time) -> bool {
         let Some(gap) = self.gap else { return false };
         let begins = now >= self.next;
@@ -67,7 +67,7 @@ impl Pauses {
         begins
     }
 
-    /// Returns the instant at which the first held program begins, in a pause that lasts until `end`.
+    /// Returns the instant at which to try to begin the first held program, in a pause that lasts until `end`.
     fn release(&self, end: Time) -> Time {
         self.gap.map_or(end, |_| self.next.min(end))
     }
