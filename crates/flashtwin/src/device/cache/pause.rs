@@ -1,7 +1,6 @@
 //! Pauses: at regular intervals, programs of the buffer are held for some time (`buffer.pause_us`). In a pause, they begin
 //! at a constant rate (`buffer.pause_pages_per_s`), or not at all. Those that are still held at its end begin then. The
-//! buffer treats a held program as begun: an evicted page frees its slot at once, and counts as a
-//! write-back in flight.
+//! buffer treats a held program as begun: an evicted page frees its slot at once, and counts as a write-back in flight.
 
 use std::collections::VecDeque;
 
@@ -109,16 +108,18 @@ impl<B: Backend> Device<B> {
             return;
         };
         let end = pauses.end(now);
-        let count = match end {
-            Some(_) => usize::from(pauses.begins(now)),
-            None => pauses.held.len(),
+        let held = pauses.held.len();
+        let begun = match end {
+            Some(_) => held.min(usize::from(pauses.begins(now))),
+            None => held,
         };
-        let begun: Vec<Held> = pauses.held.drain(..count.min(pauses.held.len())).collect();
-        if let (Some(end), false) = (end, pauses.held.is_empty()) {
+        if let Some(end) = end.filter(|_| begun < held) {
             let at = pauses.release(end);
             self.set_pause_timer(at);
         }
-        for program in begun {
+        for _ in 0..begun {
+            let program = self.cache.pauses.as_mut().and_then(|p| p.held.pop_front());
+            let Some(program) = program else { return };
             let Held {
                 lpn,
                 cause,
