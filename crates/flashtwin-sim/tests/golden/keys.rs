@@ -166,6 +166,18 @@ fn keys_of_arrays() {
     );
 }
 
+/// Returns a file without its comments and empty lines, so that a reworded comment changes no result. No string
+/// of a file that is built in contains `#`.
+fn uncommented(text: &str) -> String {
+    let values = text
+        .lines()
+        .map(|line| line.split('#').next().unwrap_or("").trim_end());
+    values
+        .filter(|line| !line.is_empty())
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
 /// Returns a file in which one line is removed, moved or copied, or one character of a line is changed.
 fn damaged(text: &str, rng: &mut Rng) -> String {
     let mut lines: Vec<String> = text.lines().map(String::from).collect();
@@ -196,11 +208,10 @@ fn damaged_files() {
     for name in builtin_names().chain(builtin_array_names()) {
         let mut rng = Rng::new(7);
         let mut sum = Checksum::new();
-        let text = builtin(name)
-            .or(builtin_array(name))
-            .expect("it is built in");
+        let text = builtin(name).or(builtin_array(name));
+        let text = uncommented(text.expect("it is built in"));
         for _ in 0..60 {
-            let text = damaged(text, &mut rng);
+            let text = damaged(&text, &mut rng);
             match flashtwin::spec::is_array(&text) {
                 true => add(&mut sum, array(&text, &[])),
                 false => add(&mut sum, device(&text, &[])),
