@@ -28,7 +28,7 @@ DEVICE = ["--device", "cosmos", "--set", "buffer.power_loss_protection=true", "-
 #: Patterns that find transactions per second, and p95 in ms, in the output of the clients.
 SAID = {
     "postgres": (r"tps = ([\d.]+)", r"p95 = ([\d.]+) ms"),
-    "mariadb": (r"transactions: +\d+ +\(([\d.]+) per sec", r"95th percentile: +([\d.]+)"),
+    "mariadb": (r"transactions: +\d+ +\(([\d.]+) per sec", r"p95 = ([\d.]+) ms"),
 }
 COLUMNS = ["policy", "tps", "p95 ms", "buffer hits", "erases", "pages moved"]
 COLUMNS += ["erases / 1000 tr.", "moved / 1000 tr.", "WA", "late by p50 / p99 us"]

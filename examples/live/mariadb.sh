@@ -6,13 +6,13 @@
 #
 # With --store FILE, the database of an earlier run is used if there is one.
 # RUN_S: length of the run in seconds (default: 60; 0 only loads the data). ROWS: rows of each of the 8 tables
-# (default: 400000, together 800 MB).
+# (default: 400000, together 800 MB). PERCENTILE: which percentile of response times is printed (default: 95).
 
 source "$(dirname "$0")/disk.sh"
 need mariadbd=mariadb-server mariadb-admin=mariadb-client sysbench=sysbench flashtwin=flashtwin nbdkit=nbdkit \
   nbdfuse=libnbd-bin fusermount3=fuse3
 need_root
-run_s=${RUN_S:-60} rows=${ROWS:-400000}
+run_s=${RUN_S:-60} rows=${ROWS:-400000} percentile=${PERCENTILE:-95}
 
 (($#)) || set -- --device nvme-tlc --size 8G
 serve "$@"
@@ -49,5 +49,10 @@ fi
 
 if ((run_s)); then
   say "sysbench oltp_read_write: 8 threads, $run_s s"
-  "${load[@]}" --time="$run_s" --rand-type=uniform run
+  # sysbench itself prints only whole percentiles.
+  "${load[@]}" --time="$run_s" --rand-type=uniform --histogram run | awk -v p="$percentile" '
+    / \|/ { upper[++n] = $1; all += count[n] = $NF; next }
+    { print }
+    END { for (i = 1; i <= n && sum < all * p / 100; i++) sum += count[i]
+      printf "p%s = %.1f ms\n", p, upper[i - 1] }'
 fi

@@ -6,13 +6,13 @@
 #
 # With --store FILE, the database of an earlier run is used if there is one.
 # RUN_S: length of the run in seconds (default: 60; 0 only loads the data). SCALE: scale factor of pgbench
-# (default: 50, 750 MB).
+# (default: 50, 750 MB). PERCENTILE: which percentile of response times is printed (default: 95).
 
 source "$(dirname "$0")/disk.sh"
 PATH=$PATH:$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -1)
 need pg_ctl=postgresql pgbench=postgresql flashtwin=flashtwin nbdkit=nbdkit nbdfuse=libnbd-bin fusermount3=fuse3
 need_root
-run_s=${RUN_S:-60} scale=${SCALE:-50}
+run_s=${RUN_S:-60} scale=${SCALE:-50} percentile=${PERCENTILE:-95}
 
 (($#)) || set -- --device nvme-tlc --size 8G
 serve "$@"
@@ -45,6 +45,6 @@ at_end "as_postgres '$(command -v pg_ctl)' -D '$data' -m fast -w stop"
 if ((run_s)); then
   say "pgbench: 8 clients, $run_s s"
   (cd "$place/run" && pgbench --client 8 --jobs 2 --time "$run_s" --no-vacuum --log)
-  sort -n -k 3,3 "$place"/run/pgbench_log.* | awk '{ t[NR] = $3 }
-    END { i = int(NR * 0.95); printf "p95 = %.1f ms\n", t[i < 1 ? 1 : i] / 1000 }'
+  sort -n -k 3,3 "$place"/run/pgbench_log.* | awk -v p="$percentile" '{ t[NR] = $3 }
+    END { i = int(NR * p / 100); printf "p%s = %.1f ms\n", p, t[i < 1 ? 1 : i] / 1000 }'
 fi

@@ -27,6 +27,13 @@ impl Rng {
     pub fn below(&mut self, n: u64) -> u64 {
         ((self.next_u64() as u128 * n as u128) >> 64) as u64
     }
+
+    /// Draws from the exponential distribution with mean 1. Returns the same numbers on every machine.
+    pub fn exponential(&mut self) -> f64 {
+        // The 53 highest bits as a number above 0 and at most 1.
+        let unit = ((self.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64;
+        -libm::log(unit)
+    }
 }
 
 /// Returns the seeds of a randomised test: 0, 1, 2 and so on. Their number is `count`, multiplied by the environment

@@ -53,7 +53,8 @@ const POLICIES: [&str; 28] = [
 
 /// Keys that random devices never change, because they were added later than the list [`POLICIES`]. `LATER_WORD` is a
 /// key with one of its values; random devices never choose this value, for the same reason.
-const LATER_KEYS: [&str; 3] = [
+const LATER_KEYS: [&str; 4] = [
+    "link.jitter_us",
     "buffer.pause_us",
     "buffer.pause_every_us",
     "buffer.pause_pages_per_s",

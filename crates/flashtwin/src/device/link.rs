@@ -5,6 +5,9 @@
 //! new ones. The command of a read takes no bus time. On the reference's bus, it waits until the bus is free; on SATA,
 //! it does not wait (command queueing). If the transfer of a sector takes no time, no request waits for the bus.
 //!
+//! The command overhead of a request has a constant part and a random part (`link.jitter_us`, D-235). Requests reach the
+//! device in the order in which their overheads end.
+//!
 //! A duplex link (PCIe) has an inbound wire for writes and an outbound wire for reads. On each wire, requests are
 //! served in order of arrival.
 
@@ -14,6 +17,7 @@ use super::requests::ReqId;
 use super::wire::Wire;
 use super::{Backend, Device};
 use crate::request::{Op, Status};
+use crate::rng::Rng;
 use crate::spec;
 use crate::units::Time;
 
@@ -28,6 +32,9 @@ pub(super) const QUIET: usize = 5;
 pub(super) const PAUSE: usize = 6;
 /// Number of timers.
 const TIMERS: usize = 7;
+
+/// Seed of the random parts of command overheads. All devices have the same seed.
+const JITTER_SEED: u64 = 2;
 
 /// Mode of the link: how requests share the wire or wires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,10 +53,12 @@ pub(super) enum Mode {
 #[derive(Clone, Debug)]
 pub(super) struct Link {
     overhead: Time,
+    /// Mean of the random part of the command overhead, and its generator; `None` if there is no random part.
+    jitter: Option<Box<(Time, Rng)>>,
     wire: Wire,
     mode: Mode,
     pub pending: Pending,
-    /// Requests in their command overhead, each with the end of that overhead.
+    /// Requests in their command overhead, each with the end of that overhead, in the order of these ends.
     commands: VecDeque<(Time, ReqId)>,
     arriving: VecDeque<ReqId>,
     leaving: VecDeque<ReqId>,
@@ -70,6 +79,8 @@ impl Link {
         };
         Link {
             overhead: spec.command_overhead,
+            jitter: (spec.jitter > Time::ZERO)
+                .then(|| Box::new((spec.jitter, Rng::new(JITTER_SEED)))),
             wire,
             mode,
             pending: Pending::default(),
@@ -89,7 +100,12 @@ impl Link {
 
     /// Whether the link has this mode and no command overhead.
     pub fn has_mode_alone(&self, mode: Mode) -> bool {
-        self.overhead == Time::ZERO && self.mode == mode
+        !self.has_overhead() && self.mode == mode
+    }
+
+    #[inline(always)]
+    fn has_overhead(&self) -> bool {
+        self.overhead > Time::ZERO || self.jitter.is_some()
     }
 
     /// Whether no request holds the bus or waits for it.
@@ -233,15 +249,21 @@ impl<B: Backend> Device<B> {
     /// Processes the arrival of a request at the device.
     #[inline(always)]
     pub(super) fn arrive(&mut self, id: ReqId) {
-        if B::PLAIN || self.link.overhead == Time::ZERO {
+        if B::PLAIN || !self.link.has_overhead() {
             return self.enter(id);
         }
-        let at = self.now + self.link.overhead;
-        if self.link.commands.is_empty() {
+        let mut at = self.now + self.link.overhead;
+        let mut place = self.link.commands.len();
+        if let Some(jitter) = &mut self.link.jitter {
+            let (mean, rng) = &mut **jitter;
+            at += Time((rng.exponential() * mean.0 as f64) as u64);
+            place = self.link.commands.partition_point(|&(end, _)| end <= at);
+        }
+        if place == 0 {
             let order = self.events.take_order();
             self.link.pending.set(OVERHEAD, at, order);
         }
-        self.link.commands.push_back((at, id));
+        self.link.commands.insert(place, (at, id));
     }
 
     #[inline(never)]
@@ -456,10 +478,16 @@ mod tests {
     /// of their completions, in nanoseconds. Without the link, a read takes no time, because no page was ever written,
     /// and a write takes 200 us.
     fn ends(kind: &str, ops: &[Op]) -> Vec<(Op, u64)> {
+        ends_after("0", kind, ops)
+    }
+
+    /// As [`ends`], with a random part of the command overhead (`link.jitter_us`).
+    fn ends_after(jitter_us: &str, kind: &str, ops: &[Op]) -> Vec<(Op, u64)> {
         let overrides = [
             ("buffer", "none"),
             ("link.kind", kind),
             ("link.command_overhead_us", "1"),
+            ("link.jitter_us", jitter_us),
             ("timing.transfer_ns_per_byte", "0"),
         ];
         let spec = DeviceSpec::with_overrides(builtin("gcar").unwrap(), "gcar", &overrides);
@@ -515,6 +543,29 @@ mod tests {
         for kind in ["pcie", "sata"] {
             let ended = ends(kind, &[Op::Flush, Op::Trim]);
             assert_eq!(ended, [(Op::Flush, 1_000), (Op::Trim, 1_000)]);
+        }
+    }
+    #[test]
+    fn jitter_delays_each_request_by_an_exponential_time() {
+        for kind in ["pcie", "sata", "reference"] {
+            let ended = ends_after("20", kind, &[Op::Trim; 6_000]);
+            let delays: Vec<f64> = ended.iter().map(|(_, ns)| *ns as f64 / 1e3 - 1.0).collect();
+            assert!(
+                delays.is_sorted(),
+                "an earlier end reaches the device first"
+            );
+            let mean = delays.iter().sum::<f64>() / 6_000.0;
+            assert!((mean / 20.0 - 1.0).abs() < 0.03, "{kind}: {mean} us");
+            for share in [0.5, 0.9, 0.99] {
+                let (found, due) = (
+                    delays[(6_000.0 * share) as usize],
+                    -20.0 * f64::ln(1.0 - share),
+                );
+                assert!(
+                    (found / due - 1.0).abs() < 0.08,
+                    "{kind}: {found} us for {due}"
+                );
+            }
         }
     }
 }

@@ -126,6 +126,7 @@ mod tests {
     fn pcie(generation: u32, lanes: u32) -> Wire {
         Wire::new(&spec::Link {
             command_overhead: Time::ZERO,
+            jitter: Time::ZERO,
             bus_per_sector: Time::ZERO,
             kind: LinkKind::Pcie,
             pcie_generation: generation,

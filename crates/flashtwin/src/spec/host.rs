@@ -100,6 +100,8 @@ section! {
             "Host link. `reference`: one bus, one request at a time, completions first. `sata`: 6 Gb/s, half duplex, as `reference` except that read commands are accepted at any time. `pcie`: full duplex.", "ours";
         command_overhead: Time = "link.command_overhead_us", Kind::Micros(STEP_US), Some("0"), &[],
             "Delay of every request before the device receives it.", "ours: no paper prints it";
+        jitter: Time = "link.jitter_us", Kind::Micros(STEP_US), Some("0"), &[],
+            "Mean of a further delay of every request, which is random with an exponential distribution.", "ours: D-235";
         bus_per_sector: Time = "link.bus_ns_per_sector", Kind::Nanos(TRANSFER_NS), Some("0"), REFERENCE,
             "Transfer time of a 512-byte sector on the host bus, which carries one request at a time.", "the reference as shipped: 238.4";
         pcie_generation: u32 = "link.pcie_generation", Kind::Count(1, 5), Some("3"), PCIE,
