@@ -115,7 +115,8 @@ class Profile:
     def _cached_blocks_of_die(self) -> int:
         """Return the number of blocks per die that may be in SLC mode.
 
-        The share is rounded down to whole blocks.
+        The parameter "slc" gives it in percent of all blocks of the die. The number of blocks is rounded
+        down, but is at least 1.
         """
         return max(1, math.floor(sum(self._blocks_of_die()) * self.values["slc"] / 100 + _ROUNDING))
 

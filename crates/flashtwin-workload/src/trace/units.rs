@@ -30,8 +30,8 @@ const DRIVE_MAX_BYTES: u128 = 1 << 48;
 /// Largest usual mean size of requests: 1 MiB.
 const USUAL_MEAN_BYTES: u128 = 1 << 20;
 const SECTOR_BYTES: u64 = 512;
-/// Smallest number of distinct addresses that suffices to judge, by their remainders modulo [`PAGE_SECTORS`], whether
-/// the addresses are object numbers.
+/// Smallest number of distinct addresses whose remainders modulo [`PAGE_SECTORS`] are judged. With fewer addresses,
+/// the remainders do not show whether the addresses are object numbers.
 const OBJECTS_MIN: usize = 64;
 /// Sectors in a page of 4 KiB. Most requests to a device begin at the start of such a page.
 const PAGE_SECTORS: u64 = 8;

@@ -124,7 +124,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// Completes a page whose time since the dispatch was only a wait for a slot, or was zero.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn page_done_in_slot(&mut self, id: ReqId) {
         let now = self.now;
         let r = &mut self.requests[id];
@@ -155,7 +155,7 @@ impl<B: Backend> Device<B> {
 
     /// Continues a request whose pages are all done. The remaining steps are the access time of the buffer and the
     /// transfer on the link.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn pages_done(&mut self, id: ReqId) {
         if self.requests[id].op == Op::Flush && self.flush_behind(id) {
             return;

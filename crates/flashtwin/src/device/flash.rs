@@ -12,7 +12,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// Queues a write to flash. `owner` is the cached page or the host request that it belongs to.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn queue_program(
         &mut self,
         lpn: Lpn,
@@ -26,7 +26,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// Queues a write to flash. `request` is the number of the host request that causes it.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn queue_program_for(
         &mut self,
         request: u32,
@@ -63,7 +63,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// Queues a flash operation on a chip. `request` is the number of the host request that causes it.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn queue_for(
         &mut self,
         request: u32,
@@ -78,7 +78,7 @@ impl<B: Backend> Device<B> {
             .enqueue(chip as usize, op, self.now, &mut self.events);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn operation(
         &mut self,
         request: u32,
@@ -104,7 +104,7 @@ impl<B: Backend> Device<B> {
         op
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn flash_done(&mut self, done: &Done) {
         if !done.written && !self.broken {
             self.read_only = true;
@@ -174,7 +174,7 @@ impl OpTimes {
     }
 
     /// Returns the latency breakdown of the operation, from its queueing to its end at `now`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn parts(&self, now: Time) -> Breakdown {
         let waited = now - self.enqueued - self.transfer - self.array;
         let queue_gc = self.queue_gc.min(waited);

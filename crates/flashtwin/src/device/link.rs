@@ -247,7 +247,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// Processes the arrival of a request at the device.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn arrive(&mut self, id: ReqId) {
         if B::PLAIN || !self.link.has_overhead() {
             return self.enter(id);
@@ -283,7 +283,7 @@ impl<B: Backend> Device<B> {
         self.enter(id);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn enter(&mut self, id: ReqId) {
         if self.link_mode() == Mode::Free {
             return self.reach_controller(id);
@@ -330,7 +330,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// Lets a request whose pages are all done leave the device over the link.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn leave(&mut self, id: ReqId) {
         if self.link_mode() == Mode::Free {
             return self.complete(id);

@@ -418,7 +418,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// Processes the event of the timer that ends first: of the link, the buffer, the processor or the buffer's policy.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn link_event(&mut self) {
         match self.link.pending.next() {
             link::QUIET if B::AHEAD => self.host_was_quiet(),
@@ -433,7 +433,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// Processes the next event of the back end; returns false if it is internal to the back end.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn flash_event(&mut self) -> bool {
         let resource = self.events.pop_first();
         let (now, mut done) = (self.now, None);
@@ -543,7 +543,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// Accepts a request whose addresses are valid: stores it and puts it into its submission queue.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn begin(&mut self, now: Time, request: &Request, tag: u64, queue: Option<u16>) {
         self.now = now;
         self.metrics.arrived(now, B::PLAIN);

@@ -117,7 +117,7 @@ impl InDevice {
 
     /// Returns the data of a finished request that the metrics record. The request finished at `now`. `work` is the
     /// fixed time that the processor works for each request.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn finished(&self, now: Time, work: Time) -> Finished<'_> {
         debug_assert!(self.parts_set == PartsSet::All || self.controller == Time::ZERO);
         Finished {
@@ -149,7 +149,7 @@ impl InDevice {
 
     /// Returns the sectors that the request covers. If requests are extended to whole pages, these are all sectors of
     /// the pages.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn spans(&self, address: &Address) -> Spans {
         if address.round {
             return Spans {
@@ -211,7 +211,7 @@ impl Requests {
         number
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn add(&mut self, request: &Request, tag: u64, now: Time, address: &Address) -> ReqId {
         let (first, end) = match request.op {
             Op::Flush => (0, 0),

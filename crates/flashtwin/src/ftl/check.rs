@@ -131,7 +131,7 @@ impl PageMap {
 
     /// Counts the live flash pages by the live bits, and computes the checksum of their pairs (logical page, flash
     /// page) by the inverse map. Fails if the tally of a block differs from the number of its live bits.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn live_pages(&self) -> Result<Pairs, String> {
         let mut live = Pairs::default();
         for block in 0..self.tally.len() as u32 {
@@ -148,7 +148,7 @@ impl PageMap {
 
     /// Counts the mapped logical pages, and computes the checksum of their pairs (logical page, flash page) by the map.
     /// Also returns the largest flash page in the map.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn mapped_pages(&self) -> (Pairs, u32) {
         let mut mapped = Pairs::default();
         let mut last = [0; LANES];
@@ -181,7 +181,7 @@ impl PageMap {
     }
 
     /// Returns the number of live pages of a block, and the checksum of their pairs (logical page, flash page).
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn live_pairs(&self, block: u32) -> Result<(u32, u64), String> {
         let s = &self.shape;
         let words = self.live_words(block);

@@ -49,7 +49,7 @@ impl PageMap {
     }
 
     /// Prefetches the next few map entries of the likely victims' live pages.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn load_foreseen(&mut self) {
         let first = self.foreseen.first;
         let mut live = self.foreseen.live;

@@ -94,7 +94,7 @@ impl Roomiest {
     }
 
     /// Reduces the room of a pool by `n` pages.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn shrink(&mut self, pool: u32, n: i32) {
         let bit = 1u64.wrapping_shl(pool);
         if self.pools & bit == 0 {

@@ -287,7 +287,7 @@ impl PageMap {
     }
 
     /// Returns the first live page of `block` at or after `page`; `None` if there is none.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn next_live(&self, block: u32, page: u32) -> Option<u32> {
         let words = self.live_words(block);
         let mut i = page as usize / 64;

@@ -106,7 +106,7 @@ impl PageMap {
 
     /// Takes the next `n` pages of the open block, which must have `n` free pages. Returns the block and the first of
     /// these pages.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn advance(&mut self, pool: u32, stream: Stream, n: u32) -> (u32, u32) {
         let (block, next_page) = if self.has_own_block(stream) {
             let hot = &mut self.hot[pool as usize];
@@ -384,7 +384,7 @@ impl PageMap {
     }
 
     /// Returns the stream to which GC moves a page of `block`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn move_stream(&self, block: u32, lpn: Lpn) -> Stream {
         let is_hot = match self.shape.apart {
             Apart::Below(end) => lpn.0 < end,

@@ -282,7 +282,7 @@ impl Units {
 
     /// Assigns the next page of the owner's frontier to a logical page. The owner must have a frontier. The caller
     /// must have invalidated the old copy of the logical page.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn give(&mut self, group: u32, owner: Owner, lpn: Lpn) -> Given {
         let unit = self.groups[group as usize].frontier[usize::from(owner.0)];
         let u = &mut self.units[unit as usize];
@@ -420,7 +420,7 @@ impl Units {
     }
 
     /// Prefetches the map entries of the live pages in one word of live bits of a unit. A word stands for 64 pages.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn prefetch_moves(&self, unit: u32, word: u32) {
         if word >= self.words {
             return;

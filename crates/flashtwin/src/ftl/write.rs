@@ -42,7 +42,7 @@ impl PageMap {
     /// Returns the old location of the page, and whether it filled the open block, which is then sealed. Changes
     /// nothing and returns `None` in two cases: the word of live bits at the cursor has no live page, or the open block
     /// is full.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn move_first(&mut self, block: u32, from: LiveFrom, pool: u32) -> Option<(Ppn, bool)> {
         debug_assert_eq!(self.shape.pools_per_chip, 1);
         let bits = self.rows[from.word as usize];
@@ -80,7 +80,7 @@ impl PageMap {
     }
 
     /// Records that page `page` of an open block holds `lpn`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn fill_page(&mut self, active: u32, page: u32, lpn: Lpn) {
         let block = active as usize;
         let ppn = active * self.shape.pages_per_block + page;

@@ -93,7 +93,7 @@ impl Drain {
     /// Returns the inputs for a chip with the given numbers of reads and writes. `waiting_writes` is the number of
     /// these writes that have not taken a page yet. `gc_moves` is the number of pages that a running GC has still to
     /// move.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn of(
         ftl: &PageMap,
         chip: u32,
@@ -131,7 +131,7 @@ impl Drain {
 
     /// Returns the chip queue complete time as printed in the paper (Eqs 1 to 4). An operation in service counts with
     /// its whole time, as if it were still waiting. A running GC counts as if it had not begun.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn time(&self, l: &Latencies) -> Time {
         let (collecting, moved) = if self.collects {
             let moved = self.victim_pages;

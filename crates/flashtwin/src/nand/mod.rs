@@ -253,8 +253,8 @@ impl FlashStats {
         self.ops[cause as usize] += n;
     }
 
-    /// Counts the program of an operation: by its cause, or in `programs_again` if it repeats a program on a die that
-    /// has failed.
+    /// Counts the program of an operation by its cause. If the operation was sent to this die because another die had
+    /// failed during its first program, counts the program in `programs_again` instead.
     #[inline]
     fn add_program(&mut self, op: &PageOp) {
         match op.again {
@@ -468,7 +468,7 @@ impl Nand {
 
     /// Queues an operation that has waited outside the flash. `op.enqueued` must already have the instant at which that
     /// wait began.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn take_in(&mut self, chip: usize, mut op: PageOp, now: Time, events: &mut EventQueue) {
         match self {
             Nand::Msr(n) => n.take_in(chip, &mut op, now, events),
@@ -515,7 +515,7 @@ impl Nand {
     /// Processes the event of a resource (such as a chip or a channel), which is numbered from the back end's first
     /// one. Stores a finished operation in `done`, which must be empty. Returns the chip to activate afterwards, or
     /// `None` if the chip only continued a collection.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn on_event(
         &mut self,
         resource: usize,
@@ -541,7 +541,7 @@ impl Nand {
     }
 
     /// Does the work of [`Nand::on_event`], but stores only those parts of a finished operation that `finished` needs.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn on_event_into(
         &mut self,
         resource: usize,

@@ -103,7 +103,7 @@ impl Nand {
 
     /// Prefetches data for two writes. The caller is about to write `next`, and after it `later`. For `next`,
     /// prefetches the state of the block with the old copy; for `later`, the map entry.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn prefetch_ahead(&self, next: Lpn, later: Lpn) {
         match self.placed() {
             Placed::Map(map) => {

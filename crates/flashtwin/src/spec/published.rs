@@ -40,8 +40,8 @@ fn figures(v: &Values) -> Vec<(&'static str, f64)> {
     FIGURES.iter().filter_map(given).collect()
 }
 
-/// Creates rows of figures, which all have the same kind of value. Each row is given by its key, description and
-/// source.
+/// Creates the list of [`KeyDoc`]s of figures, all of the kind [`Kind::Figure`]. Each figure is given by its key, its
+/// description and the source of its values.
 macro_rules! figures {
     ($($key:literal, $doc:literal, $from:literal;)+) => {
         &[$(KeyDoc {

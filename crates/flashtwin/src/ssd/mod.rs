@@ -110,7 +110,7 @@ unsafe impl Work for Flash {
     }
 
     // SAFETY: the caller guarantees that the kind is `kind`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     unsafe fn assume(&self, kind: u8) {
         let is_kind = match (kind, &self.nand) {
             (STATIC_MSR, Nand::Msr(n)) => n.ftl.shape.apart == Apart::AsAsked,
@@ -128,7 +128,7 @@ unsafe impl Work for Flash {
         self.nand.resources()
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn unit_for_write(&mut self, lpn: Lpn) -> u32 {
         if self.placement.is_static {
             return self.placement.chip(lpn);
@@ -185,7 +185,7 @@ unsafe impl Work for Flash {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn on_event(
         &mut self,
         resource: usize,

@@ -80,7 +80,7 @@ impl Flash {
     }
 
     /// Records that the work of a chip may have changed, and whether the chip is idle now.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn note_activation(&mut self, chip: usize) {
         if let Some(record) = &mut self.record {
             record.changes.note(chip);

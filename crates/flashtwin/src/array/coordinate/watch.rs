@@ -59,7 +59,7 @@ impl Watch {
 
     /// Checks a member after one of its events: records whether it is in GC, and notifies the coordinator. Does nothing
     /// for a member that is simulated ahead.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn look_at(
         &mut self,
         member: usize,

@@ -156,7 +156,7 @@ impl Io {
     }
 
     /// Checks a member whose requests go directly to its flash, after an event of this flash.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn look_at_flash<F: Features>(&mut self, member: usize, clock: &mut Clock) {
         let may_have_changed = match F::ALL {
             true => !self.watch.has_seen(member, &self.members),
@@ -228,7 +228,7 @@ impl Io {
     }
 
     /// Finishes the operations of a chain.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn finish<F: Features>(&mut self, mut chain: Chain, spent: Spent, written: bool) {
         while chain.head != NONE {
             let op = chain.head;
@@ -302,7 +302,7 @@ impl Io {
     /// operation that owns the page stores the necessary data instead. Does nothing and returns false in two cases: if
     /// pages must not be sent directly to this member's flash (`Member::is_usual`), or if the operation would complete
     /// immediately. The caller must then call [`Io::send`].
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn send_page<F: Features>(&mut self, member: usize, ask: &Ask, clock: &mut Clock) -> bool {
         let m = &mut self.members[member];
         let is_usual = !F::ALL || m.is_usual();
@@ -316,7 +316,7 @@ impl Io {
     }
 
     /// Logs a page that was sent without a request record ([`Io::send_page`]).
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn log_page_sent<F: Features>(
         &mut self,
         member: usize,
@@ -399,7 +399,7 @@ impl Io {
 
     /// Sends a run (pages to be sent as one request) that has only one page. If possible, sends this page without a
     /// request record ([`Io::send_page`]).
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn send_single<F: Features>(&mut self, member: usize, run: &Run, clock: &mut Clock) {
         let is_watched = F::ALL && (self.hedge.is_some() || self.has_volume);
         if is_watched || !self.may_send_pages::<F>() {

@@ -54,7 +54,7 @@ impl Requests {
         self.sent
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn add(&mut self, member: usize, pages: u32, origin: Origin, now: Time) -> u32 {
         let order = self.take_order();
         self.table.add(Request {

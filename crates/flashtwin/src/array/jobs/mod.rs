@@ -101,7 +101,7 @@ struct Job {
 
 impl Job {
     /// Creates a job that holds none of its rows yet. These are `rows` adjacent rows from `first_row` on.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn new(what: JobSpec, first_row: u32, rows: u32) -> Job {
         Job {
             what,
@@ -201,7 +201,7 @@ impl Jobs {
 
     /// Locks the rows of a job in ascending order, so that no two jobs wait for each other. If the job then holds all
     /// its rows, it begins.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn take_rows<F: Features>(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
         let job = &mut self.jobs[id];
         while job.rows_held < job.rows {
@@ -215,7 +215,7 @@ impl Jobs {
     }
 
     /// Begins a job that holds the locks of its rows: sends its reads.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn begin<F: Features>(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
         let what = self.jobs[id].what;
         let pages = u64::from(what.pages);
@@ -318,7 +318,7 @@ impl Jobs {
     }
 
     /// Sends one request to the member at each of these places. There is at least one place.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn send_places<F: Features>(
         &mut self,
         io: &mut Io,
@@ -375,7 +375,7 @@ impl Jobs {
 
     /// Records the completion of a page of a job that was sent to `member` without a request record
     /// ([`Io::send_page`]).
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn page_done<F: Features>(
         &mut self,
         io: &mut Io,
@@ -403,7 +403,7 @@ impl Jobs {
 
     /// Records that a member has completed a request of the job. When all requests of the current step have completed,
     /// the job continues with its next step, or ends.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn step_done<F: Features>(
         &mut self,
         io: &mut Io,

@@ -61,7 +61,7 @@ impl Drive {
 
     /// Returns the flash and the queue that holds its events: `shared`, which is the array's queue, if given, otherwise
     /// the SSD's own queue.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn flash<'a, F: Features>(
         &'a mut self,
         now: Time,
@@ -136,7 +136,7 @@ impl Drive {
 
     /// Submits the read or write of one page to the flash. Does nothing and returns false in three cases: the operation
     /// is a trim or a flush, the page to read was never written, or the write is refused.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn submit_one<F: Features>(
         &mut self,
         ask: &Ask,
@@ -154,7 +154,7 @@ impl Drive {
         is_sent
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn submit_page<F: Features>(
         &mut self,
         op: PageOp,
@@ -207,7 +207,7 @@ impl Drive {
     /// Processes an event of the flash. `resource` is the number of the event's resource, counted from the first
     /// resource of the flash. Returns the chip to activate, as [`Work::on_event`] does. If the event finishes a page,
     /// stores the response to this page in `response`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn on_event<F: Features>(
         &mut self,
         resource: usize,
@@ -291,7 +291,7 @@ fn cause_of(op: Op) -> Option<Cause> {
     }
 }
 
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn page_op(ask: &Ask, lpn: Lpn, cause: Cause, request: u32) -> PageOp {
     PageOp {
         lpn,

@@ -171,7 +171,7 @@ impl Batch {
 }
 
 /// Writes a page if nothing else is queued. The result is the same as that of [`Batch::write_stripes`].
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn write_one<F: Features>(io: &mut Io, jobs: &mut Jobs, id: u32, clock: &mut Clock) {
     let op = io.ops.get(id);
     let (stripe, place) = io.layout.stripe_of(op.lpn);

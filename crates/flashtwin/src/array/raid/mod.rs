@@ -126,7 +126,7 @@ impl Raid {
 
     /// Processes the event of a flash resource. If the front end must process the event, too, returns the first unit of
     /// the member. In this case the front end starts the chip's next operation (`activate`).
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn flash_event<F: Features>(
         &mut self,
         resource: usize,
@@ -205,7 +205,7 @@ impl Raid {
 
     /// Processes the response of a member to a page or to a whole request. If the member is slow, the response is
     /// delayed.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn respond<F: Features>(&mut self, member: usize, mut response: Response, clock: &mut Clock) {
         let owner = response.owner;
         if owner.is_member_request() {
@@ -225,7 +225,7 @@ impl Raid {
 
     /// Passes a response on to its owner. The owner is a request, or, for a page sent without a request record, a job
     /// or a page operation.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn receive<F: Features>(&mut self, member: usize, response: &Response, clock: &mut Clock) {
         self.io.members[member].in_flight -= 1;
         let &Response {
@@ -371,7 +371,7 @@ impl Raid {
 
     /// Calls `touch` for each drive that a write of a page accesses: the drive of the page's first copy, and those of
     /// its parity.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn for_each_touched(&self, lpn: Lpn, touch: impl Fn(&Drive, Lpn)) {
         let layout = &self.io.layout;
         let (stripe, place, members) = layout.placed(lpn);
@@ -453,7 +453,7 @@ unsafe impl Work for Raid {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn on_event(
         &mut self,
         resource: usize,

@@ -25,7 +25,7 @@ impl<B: Backend> Device<B> {
 
     /// Executes one page access of a host request. `sectors` has the sectors that the access covers, as bits. Returns
     /// false and changes nothing if the access needs room, but every page that could be evicted is in flight.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn access_page(
         &mut self,
         request: ReqId,
@@ -81,7 +81,7 @@ impl<B: Backend> Device<B> {
         self.cache.find(lpn).map(|page| page.0)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn hit(&mut self, request: ReqId, id: u32, write: bool, sectors: u64) {
         self.note_host_access();
         self.requests[request].hits += 1;
@@ -133,7 +133,7 @@ impl<B: Backend> Device<B> {
 
     /// Executes the rest of a write to a page that is in the directory (the table of the buffer's pages) and marked as
     /// dirty. The write completes when the page has its slot.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn write_cached(&mut self, request: ReqId, id: u32) {
         let since = self.requests[request].dispatched;
         let through = self.requests[request].fua && !self.cache.protected;
@@ -170,7 +170,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn miss(
         &mut self,
         request: ReqId,

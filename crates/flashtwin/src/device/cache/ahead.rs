@@ -118,7 +118,7 @@ impl<B: Backend> Device<B> {
     /// Writes back the page that `choose` returns. Returns false if `choose` returns no page, or if the limit on
     /// write-backs in flight is reached. At the limit, a further write-back would only wait behind others, so `choose`
     /// is not called.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn write_back(
         &mut self,
         choose: impl FnOnce(

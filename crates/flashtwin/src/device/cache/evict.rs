@@ -27,7 +27,7 @@ pub(super) enum Evicted {
 impl<B: Backend> Device<B> {
     /// Lets the policy choose victims if the buffer is full. [`Device::seek_slot`] writes them back afterwards. Returns
     /// `None` if victims are necessary, but all candidates are in flight.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn make_room(&mut self, way: Way, access: &Access) -> Option<Evicted> {
         if !self.cache.room.is_full(way, access) {
             return Some(Evicted::Nothing);
@@ -76,7 +76,7 @@ impl<B: Backend> Device<B> {
 
     /// Evicts one page. To choose it, the policy inspected `inspected` list entries. Returns the page's home (the only
     /// unit to which it can be written) if the page is dirty and has one, otherwise [`NO_HOME`].
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn evict_one(&mut self, id: u32, inspected: u64, by: u32) -> ChipId {
         self.charge_scan(inspected);
         let cache = &mut self.cache;
@@ -131,7 +131,7 @@ impl<B: Backend> Device<B> {
 
     /// Counts a dirty victim if its unit (its home or, without one, the unit of its flash copy) is in GC. Figure 3 of
     /// the ECR paper shows this count.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn count_if_in_gc(&mut self, lpn: Lpn, home: ChipId) {
         let unit = match home {
             NO_HOME if self.backend.units_in_gc().is_empty() => None,
@@ -181,7 +181,7 @@ impl<B: Backend> Device<B> {
 
     /// Gives the page its slot, now or later: a free slot, the slot of the victim after the victim's write-back, or the
     /// next slot that becomes free.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn seek_slot(&mut self, id: u32, pool: Pool, evicted: Evicted) {
         if !B::PLAIN && pool == Pool::Policy && self.cache.claims.is_some() {
             return self.claim_slot(id, evicted);

@@ -21,7 +21,7 @@ pub(super) struct HeldUp {
 
 impl<B: Backend> Device<B> {
     /// Executes one page access of a host request. `sectors` has the sectors that it covers, as bits.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(in crate::device) fn cached_page(
         &mut self,
         request: ReqId,
@@ -81,7 +81,7 @@ impl<B: Backend> Device<B> {
 
     /// Called after the state of a page's slot or data (`Residency`) has changed. Notifies the policy if the page is in
     /// flight now and was not before, or was in flight and now can be evicted.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn residency_changed(&mut self, id: u32) {
         let cache = &mut self.cache;
         let p = &mut cache.pages[id as usize];

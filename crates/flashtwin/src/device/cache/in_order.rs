@@ -29,7 +29,7 @@ struct Exchanged {
 impl Cache {
     /// Removes the victim from the policy's list, and inserts the incoming page. If the fast path does not apply,
     /// changes nothing and returns `None`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn exchange_usual(&mut self, write: bool, is_logged: bool) -> Option<Exchanged> {
         if is_logged || !(write || self.room.takes_reads()) {
             return None;
@@ -56,7 +56,7 @@ impl Cache {
 
 impl<B: Backend> Device<B> {
     /// Executes a miss on the fast path. If the fast path does not apply, changes nothing and returns false.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn usual_miss(
         &mut self,
         request: ReqId,
@@ -73,7 +73,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn usual_miss_of<const WRITE: bool>(
         &mut self,
         request: ReqId,
@@ -126,7 +126,7 @@ impl<B: Backend> Device<B> {
 
     /// Writes back the evicted page `victim` if it is dirty. Afterwards its slot goes to the page `successor`. `home`
     /// is the unit that [`Device::evict_one`] returned for the victim.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn hand_over_slot(&mut self, victim: u32, successor: u32, home: ChipId) {
         if self.page(victim).is_plain() {
             let p = self.page(victim);
@@ -143,7 +143,7 @@ impl<B: Backend> Device<B> {
 
     /// Does the work of [`Device::hand_over_slot`] for a plain page ([`Page::is_plain`]): starts its write-back. `home`
     /// is the unit to which the page must be written, or [`NO_HOME`] if it can be written to several units.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn write_back_plain(&mut self, victim: u32, successor: u32, home: ChipId, stream: Stream) {
         let whole = self.cache.whole;
         let is_blocking = self.background().is_none();

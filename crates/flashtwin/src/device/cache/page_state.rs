@@ -47,7 +47,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// Gives the page its slot; inlined for the most frequent caller.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn give_slot_now(&mut self, id: u32) {
         let now = self.now;
         let p = self.page(id);
@@ -148,7 +148,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// Performs the next step that the page's state allows; inlined for frequent callers.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn pump_on(&mut self, id: u32) {
         let whole = self.cache.whole;
         let p = self.page(id);
@@ -216,7 +216,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// Queues the program of the page.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn start_program(&mut self, id: u32) {
         let p = self.page(id);
         let (lpn, want) = (p.lpn, p.want);
@@ -262,7 +262,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// Processes the end of a flash operation of a cached page.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(in crate::device) fn cached_flash_done(&mut self, done: &Done) {
         let id = done.op.owner.number();
         let is_read = done.op.is_read();
@@ -290,7 +290,7 @@ impl<B: Backend> Device<B> {
         self.filled(id, Some(done));
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn page_programmed(&mut self, id: u32, done: &Done) {
         if self.logs_buffer() {
             self.cache.log_written(&done.op, self.now);
@@ -446,7 +446,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// Releases an evicted page. With `INLINED`, the code that passes on the slot is inlined.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn release_to<const INLINED: bool>(&mut self, id: u32) {
         let cache = self.cache();
         let p = &mut cache.pages[id as usize];
@@ -479,7 +479,7 @@ impl<B: Backend> Device<B> {
         self.pass_on_slot_to::<false>(id);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn pass_on_slot_to<const INLINED: bool>(&mut self, id: u32) {
         let p = self.page(id);
         let pool = p.pool as usize;

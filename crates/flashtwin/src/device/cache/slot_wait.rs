@@ -21,7 +21,7 @@ pub(super) struct Ended {
 impl Ended {
     /// Sets the parts of a latency breakdown that describe the wait for a slot. This wait had the duration `wait` and
     /// ended at `until`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn set_wait(&self, wait: Time, until: Time, parts: &mut Breakdown) {
         let op = match self.at == until {
             true => self.times.parts_within(wait, until),

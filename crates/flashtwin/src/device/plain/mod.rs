@@ -119,7 +119,7 @@ impl<B: Backend> Device<B> {
     ///
     /// # Panics
     /// Panics if the device's back end is of another kind.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn as_plain<const KIND: u8, const AHEAD: bool>(
         &mut self,
     ) -> &mut Device<Plain<B, KIND, AHEAD>> {

@@ -87,9 +87,9 @@ const ENTRY: Entry = Entry {
          that precede it in its logical block are first copied to the SW block.",
     ],
     parameters: FasterSetup::ROWS,
-    state: "The SW block with its owner, then the RW blocks and the isolation blocks, oldest \
-            first; `*` marks a page that had its second chance, and `-` is a page that is no \
-            longer valid.",
+    state: "The SW block (`SW1[4 5]` has pages 4 and 5 of logical block 1), then the RW blocks \
+            and the isolation blocks, oldest first; `*` is a marked page, and `-` is a page that \
+            is no longer valid.",
     example: Example {
         set: &[("rw_log_blocks", "2"), ("refinements", "false")],
         accesses: "5 9 13 17 6 5 10 14 18 9",

@@ -293,7 +293,7 @@ impl Store {
     }
 
     /// Marks a page invalid, and returns its contents.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn drop_page(&mut self, ppn: u32) -> u32 {
         debug_assert!(self.tag(ppn).is_some(), "page {ppn} holds nothing");
         let block = (ppn / self.pages_per_block) as usize;

@@ -204,7 +204,7 @@ impl Costs {
 
     /// Appends the steps of operations of one kind and purpose. Returns their total transfer time and their total array
     /// time.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn append(&self, ops: &[FlashOp], lane: &mut Lane) -> (Time, Time) {
         let (cost, count) = (&self.of_kind[number_of(ops[0].kind)], ops.len() as u64);
         let transfer = cost.transfer * count;
@@ -273,7 +273,7 @@ fn is_gc(op: &FlashOp) -> bool {
 impl Layered {
     /// Appends steps for the flash operations of an access (`self.ops`) to those of its chip. `host` is the host's
     /// operation, and whether its page could be written. It is `None` for a trim.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn plan(&mut self, chip: usize, host: Option<(PageOp, bool)>, now: Time) {
         let lane = &mut self.lanes[chip];
         let after_gc = self.ops.iter().rposition(is_gc).map(|last| last + 1);

@@ -60,7 +60,7 @@ impl Map for Blocks {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn work_ended(nand: &mut Modern, die: usize, of_host: bool, now: Time) {
         if nand.map.sets.is_some() {
             if !of_host {
@@ -130,7 +130,7 @@ impl Modern {
     /// Fast path for the end of a move: begins the next move of the collection, or its erase. The effect is that of
     /// [`Modern::on_event`] followed by [`Modern::activate`]. Changes nothing and returns false in three cases: the
     /// event is of another kind, a host operation has precedence, or a log is kept.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn continue_collection(
         &mut self,
         resource: usize,
@@ -179,7 +179,7 @@ impl Modern {
         self.map.plain_move = None;
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn activate(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         if self.map.sets.is_some() {
             return self.activate_by_sets(die, now, events);
@@ -213,7 +213,7 @@ impl Modern {
 
     /// Whether an operation that arrives now starts immediately. If so, [`Modern::start_at_once`] has the same effect
     /// as queueing the operation and calling [`Modern::activate`], but is faster.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn takes_at_once(&self, die: usize, op: &PageOp, overtakes: bool) -> bool {
         let chip = &self.chips[die];
         self.lanes[die].is_free()
@@ -228,7 +228,7 @@ impl Modern {
     }
 
     /// Starts an operation for which [`Modern::takes_at_once`] returned true.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn start_at_once(
         &mut self,
         die: usize,

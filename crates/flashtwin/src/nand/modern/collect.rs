@@ -180,7 +180,7 @@ impl Modern {
 
     /// Moves the next live page of the block under collection, but only in the map. If no live page remains, erases the
     /// block in the map and returns `None`. The caller adds the time of the move or the erase.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn collect_page(&mut self, die: usize) -> Option<Move> {
         let run = self.map.collecting[die]
             .as_mut()
@@ -271,7 +271,7 @@ impl Modern {
     /// Fast path: makes the next move of a run in which every move takes `time`, is one program, and goes to the same
     /// block. Returns the duration of the move. Changes nothing and returns `None` in two cases: the current word of
     /// live bits has no live page, or the move would have to open another block.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn move_plainly(&mut self, die: usize, time: Time) -> Option<Time> {
         let run = self.map.collecting[die].as_mut()?;
         let (page, sealed) = self.map.ftl.move_first(run.block, run.from, die as u32)?;

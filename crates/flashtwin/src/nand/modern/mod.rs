@@ -190,7 +190,7 @@ impl<M: Map> Modern<M> {
 
     // ---- events ----
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn on_event(
         &mut self,
         resource: usize,
@@ -255,7 +255,7 @@ impl<M: Map> Modern<M> {
 
     /// Starts the next step of a lane. If no step remains, the lane becomes free. Stores a host operation that
     /// completes now in `done`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn proceed(&mut self, at: usize, now: Time, events: &mut EventQueue, done: &mut Option<Done>) {
         let die = self.die_of(at);
         let lane = &mut self.lanes[at];
@@ -303,7 +303,7 @@ impl<M: Map> Modern<M> {
     }
 
     /// Starts the transfer of a page over the channel of its die. If the channel is busy, the transfer waits.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn cross_channel(
         &mut self,
         at: usize,
@@ -330,7 +330,7 @@ impl<M: Map> Modern<M> {
     }
 
     /// Records that a lane is free again.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn ended(&mut self, at: usize, of_host: bool, now: Time) {
         let die = self.die_of(at);
         if self.log.is_some() {
@@ -392,7 +392,7 @@ impl<M: Map> Modern<M> {
 
     /// Whether the die is busy. Also continues two kinds of work that need no free die: an operation that begins ahead,
     /// and reads during a suspension.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn is_taken(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
         if self.params.cached_commands && self.continue_ahead(die, now, events) {
             return true;

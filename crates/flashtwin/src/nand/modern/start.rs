@@ -4,7 +4,7 @@ use super::*;
 
 impl<M: Map> Modern<M> {
     /// Starts the first step of a free lane.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn start(&mut self, at: usize, now: Time, events: &mut EventQueue) {
         let lane = &mut self.lanes[at];
         lane.since = now;
@@ -20,7 +20,7 @@ impl<M: Map> Modern<M> {
     }
 
     /// Starts array work that serves no host operation, such as an erase, in a free lane.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn start_pulse(
         &mut self,
         at: usize,
@@ -37,7 +37,7 @@ impl<M: Map> Modern<M> {
     }
 
     /// Starts a move of a collection in a free die, by copy-back.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn start_move(
         &mut self,
         die: usize,
@@ -52,7 +52,7 @@ impl<M: Map> Modern<M> {
     }
 
     /// Starts a move of a collection directly after another one.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn start_next_move(
         &mut self,
         die: usize,
@@ -87,7 +87,7 @@ impl<M: Map> Modern<M> {
     }
 
     /// Returns the time to read a flash page, including repetitions because of errors.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn sense(&mut self, ppn: Ppn) -> Time {
         let once = match &self.params.slc_cache {
             Some(cache) if self.map.is_slc_at(ppn) => cache.read,
@@ -186,7 +186,7 @@ impl<M: Map> Modern<M> {
     }
 
     /// Puts an operation into a lane. The caller sets its transfer and array times later.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn begin_op(&mut self, at: usize, op: PageOp, now: Time) {
         let queue_gc = self.chips[self.die_of(at)].gc_time(now) - op.gc_before;
         self.lanes[at].ops.push_back(Done {

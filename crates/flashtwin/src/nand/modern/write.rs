@@ -77,7 +77,7 @@ impl Modern {
 
     /// Starts the program of a single write, for which there is room. Used if a program takes one page and no log is
     /// kept.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn start_write(
         &mut self,
         at: usize,
@@ -119,7 +119,7 @@ impl Modern {
     /// Whether the first write of the queue waits for further writes that would fill its row (the pages of one
     /// program). It waits only if all operations in the queue are write-backs. If not, the host waits for one of the
     /// operations.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn waits_for_writes(
         &mut self,
         die: usize,

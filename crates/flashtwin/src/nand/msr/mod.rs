@@ -169,7 +169,7 @@ impl Msr {
     // ---- service ----
 
     /// Processes the end of an operation or of the cleaning of a chip. Returns the chip.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn on_event(
         &mut self,
         chip: usize,
@@ -204,7 +204,7 @@ impl Msr {
     }
 
     /// Accepts an operation. If the chip is idle and need not clean, starts the operation immediately.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn take_in(&mut self, chip: usize, op: &mut PageOp, now: Time, events: &mut EventQueue) {
         let may_start = self.params.parallel_units == 1 && !self.may_clean(chip);
         let (c, s) = (&mut self.chips[chip], &mut self.service[chip]);

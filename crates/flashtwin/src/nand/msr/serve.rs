@@ -21,7 +21,7 @@ pub(super) struct Serving<'a> {
 }
 
 impl Msr {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn serving(&mut self, chip: usize) -> Serving<'_> {
         Serving {
             at: chip as u32,
@@ -167,7 +167,7 @@ impl Serving<'_> {
     }
 
     /// Starts a single operation; returns its end, and the plane of a write.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn serve(&mut self, now: Time) -> (Time, u32) {
         self.service.batch_since = now;
         self.service.serves = true;
@@ -197,7 +197,7 @@ impl Serving<'_> {
 
     /// Starts a write to a plane. `loaded_at` is the instant at which its data are in the chip's register. Returns the
     /// end of the write.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn write(&mut self, plane: u32, now: Time, loaded_at: Time) -> Time {
         let PageOp {
             lpn, cause, stream, ..
@@ -272,7 +272,7 @@ impl Serving<'_> {
     /// to the plane with the most room for its stream, among the eligible ones. A plane is eligible if its open block
     /// is younger than the old copy or contains it. Of planes with equal room, the first one from the chip's cursor on
     /// is chosen.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn pick_plane(&mut self, lpn: Lpn, stream: Stream, assigned: &[Planned]) -> u32 {
         let old = self.ftl.lookup(lpn);
         let of_old = self.params.allocation_pool == AllocationPool::Plane;
