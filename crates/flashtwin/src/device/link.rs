@@ -554,15 +554,16 @@ mod tests {
                 delays.is_sorted(),
                 "an earlier end reaches the device first"
             );
+            assert!(delays[0] >= 0.0, "{kind}: {} us", delays[0]);
             let mean = delays.iter().sum::<f64>() / 6_000.0;
-            assert!((mean / 20.0 - 1.0).abs() < 0.03, "{kind}: {mean} us");
+            assert!((mean / 20.0 - 1.0).abs() < 0.06, "{kind}: {mean} us");
             for share in [0.5, 0.9, 0.99] {
                 let (found, due) = (
                     delays[(6_000.0 * share) as usize],
                     -20.0 * f64::ln(1.0 - share),
                 );
                 assert!(
-                    (found / due - 1.0).abs() < 0.08,
+                    (found / due - 1.0).abs() < 0.12,
                     "{kind}: {found} us for {due}"
                 );
             }
