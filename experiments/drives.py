@@ -38,6 +38,7 @@ TABLES = (
     "wa_by_pattern.csv",
     "write_iops_by_pattern.csv",
     "nvme_980pro.csv",
+    "warp_real.csv",
 )
 BEGIN = "<!-- from here on written by experiments/drives.py -->"
 END = "<!-- up to here -->"

@@ -18,7 +18,14 @@ from browser import look
 from flashtwin import FlashtwinError, _core
 from flashtwin._drives import Cell, fit_times
 from flashtwin._drives.fits import fits
-from flashtwin._drives.loads import CapacityShare, ProbeBesideWrites, RandomReads, Rewrite, SequentialPass
+from flashtwin._drives.loads import (
+    CapacityShare,
+    ProbeBesideWrites,
+    RandomReads,
+    Rewrite,
+    SequentialPass,
+    Streams,
+)
 from flashtwin._drives.page import write_html
 from flashtwin._drives.tables import read_table
 from flashtwin._drives.timed import Lengths, Timed
@@ -74,6 +81,17 @@ IOPS = {
     "write_kiops_first_tenth": "20",
     "write_kiops_last_quarter": "10",
 }
+PLACEMENT = {
+    "drive": "A drive",
+    "drive_key": "A",
+    "workload": "kv202206",
+    "soc_percent": "20",
+    "mode": "no FDP",
+    "overwrites_of_capacity": "4",
+    "waf_last_quarter": "2.7",
+    "waf_lo_of_4_parts": "1.8",
+    "waf_hi_of_4_parts": "3.2",
+}
 
 
 def write_table(path: Path, *rows: dict[str, str]) -> Path:
@@ -97,6 +115,26 @@ def test_rows_have_names_loads_and_figures(tmp_path):
     assert again.name == "a0/fill/0-uniform#2" and row.bounds["waf"] == (1.8, 2.0) and row.free_percent == 3
     (row,) = read_table(write_table(tmp_path / "i.csv", IOPS))
     assert isinstance(row.load, Rewrite) and row.load.pattern == "uniform:write=1,zoned=20/80:80/20"
+    rows = read_table(
+        write_table(
+            tmp_path / "p.csv",
+            PLACEMENT,
+            {**PLACEMENT, "mode": "FDP"},
+            {**PLACEMENT, "workload": "1stream", "soc_percent": ""},
+            {**PLACEMENT, "soc_percent": "0"},
+            {**PLACEMENT, "workload": "kv202206-noise"},
+            {**PLACEMENT, "workload": "twitter-cluster12", "soc_percent": ""},
+        )
+    )
+    assert [(row.name, row.load) for row in rows] == [
+        ("A/placement/kv202206-soc20-none", Streams("cachelib:soc=20,handles=none", 4, "kv202206")),
+        ("A/placement/kv202206-soc20-own", Streams("cachelib:soc=20,handles=own", 4, "kv202206")),
+        ("A/placement/1stream-none", Streams("warp-1stream:handles=none", 4)),
+        ("A/placement/kv202206-soc0-none", Streams("sequential:size=1M,write=1", 4)),
+        ("A/placement/kv202206-noise-soc20-none", None),
+        ("A/placement/twitter-cluster12-none", None),
+    ]
+    assert [bool(row.doubt) for row in rows] == [False] * 4 + [True] * 2
 
 
 def test_unreadable_tables_name_the_place(tmp_path):
@@ -158,6 +196,25 @@ def test_partly_filled_device_moves_less():
     assert untimed.waf(SequentialPass(), control) == pytest.approx(1.1)
     shuffled = Rewrite(CapacityShare(), "uniform:write=1,permute=true", 1.0, shuffled=True)
     assert untimed.waf(shuffled, control) == pytest.approx(1.1)
+
+
+def test_small_objects_with_a_handle_move_less():
+    placed = {
+        "placement.scheme": "handle",
+        "placement.handles": "2",
+        "geometry.reserve_percent": 16,
+        "gc.granularity": "superblock",
+        "gc.low_percent_of_reserve": 15,
+    }
+    untimed = Untimed(small(**placed), None, 1, False, {"half": 0.5, "generator": 0.119})
+
+    def waf(handles, trace):
+        return untimed.waf(Streams(f"cachelib:soc=20,handles={handles}", 6.0, trace), _core.Control())
+
+    assert 1.5 * waf("own", "half") < waf("none", "half"), "half of the bytes belong to small objects"
+    assert waf("none", "half") != waf("none", "unknown") == waf("none", "generator")
+    in_order = Streams("sequential:size=1M,write=1", 4.0)
+    assert untimed.waf(in_order, _core.Control()) == 1
 
 
 def test_reads_of_processes_share_the_device():

@@ -172,7 +172,8 @@ def check_device(
             f"{spec.name}: no row is chosen: give --drive, as the names of rows begin, or another --rows"
         )
     lengths = QUICK if quick else FULL
-    runner = _Runner(Timed(spec, seed, lengths), Untimed(spec, fit.usable_gib if fit else None, seed, quick))
+    usable_gib, soc_bytes = (fit.usable_gib, fit.soc_bytes) if fit else (None, None)
+    runner = _Runner(Timed(spec, seed, lengths), Untimed(spec, usable_gib, seed, quick, soc_bytes))
     tasks = [Task(row.name, runner.task(row)) for own in chosen.values() for row in own]
     results, interrupted = run_all(tasks, threads, progress)
     if interrupted:

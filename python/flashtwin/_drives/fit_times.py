@@ -1,7 +1,9 @@
 """Fit of a device's times to tables of measurements, by CMA-ES.
 
-The structure of the device (dies, planes, reserve, buffer) is not changed. Each of the values in `PARAMETERS`
-is multiplied by a factor. The cost is a weighted mean over the figures of the fitted rows of
+The structure of the device (dies, planes, reserve, buffer) is not changed. The value of each key in
+`PARAMETERS` is multiplied by a factor. A key with several values (times by page type) has one factor for all,
+because percentiles of a table do not show which page type a request met. The cost is a weighted mean over the
+figures of the fitted rows of
 
     ln(1 + e^2),  e = ln(modelled / measured) / tolerance
 
@@ -95,21 +97,19 @@ class FittedTimes:
     fit: Fit = field(repr=False)
     interrupted: bool = False
 
-    def differences(self, key: str) -> list[float]:
-        """Return, for each value of a key, the spread over all seeds: largest / smallest value - 1."""
+    def difference(self, key: str) -> float:
+        """Return the spread of a key's values over all seeds: largest / smallest value - 1."""
         seeds = zip(*(values[key] for values in self.by_seed), strict=True)
-        return [max(values) / min(values) - 1 for values in seeds]
+        spreads: list[float] = [max(values) / min(values) - 1 for values in seeds]
+        return max(spreads)
 
     def standing(self, key: str) -> str:
         """Return a text that states whether the fits of several seeds agree on the values of a key."""
         if len(self.by_seed) < 2:
             return "fitted"
-        differences = self.differences(key)
-        shown = ", ".join(f"{each:.0%}" for each in differences)
-        identified = max(differences) <= AGREEMENT
-        return (
-            f"fitted, {'' if identified else 'not '}identified: {len(self.by_seed)} seeds differ by {shown}"
-        )
+        difference = self.difference(key)
+        which = "identified" if difference <= AGREEMENT else "not identified"
+        return f"fitted, {which}: {len(self.by_seed)} seeds differ by {difference:.0%}"
 
     def to_toml(self, name: str) -> str:
         """Return the device file. Each line with a fitted value ends in a comment that states this."""
@@ -251,8 +251,8 @@ def cost(rows: Sequence[Row], found: Sequence[Mapping[str, Modelled]]) -> float:
 class _Search:
     """The fit of one seed.
 
-    A point of the search has one coordinate from -1 to 1 for each value: ln(factor) / ln(largest factor). The
-    value of the device is multiplied by the factor.
+    A point of the search has one coordinate from -1 to 1 for each key: ln(factor) / ln(largest factor). The
+    values of the device are multiplied by the factor.
     """
 
     def __init__(self, spec: Spec, rows: Sequence[Row], seed: int, threads: int) -> None:
@@ -275,7 +275,7 @@ class _Search:
 
     @property
     def _size(self) -> int:
-        return sum(map(len, self._first.values()))
+        return len(self._first)
 
     def values(self, point: Sequence[float]) -> _Values:
         """Return the values that a point stands for, rounded to three digits."""
@@ -283,8 +283,8 @@ class _Search:
         found: _Values = {}
         for key, values in self._first.items():
             largest, whole = PARAMETERS[key]
+            factor = math.exp(max(-1.0, min(1.0, next(coordinates))) * math.log(largest))
             for value in values:
-                factor = math.exp(max(-1.0, min(1.0, next(coordinates))) * math.log(largest))
                 new = max(1.0, float(round(value * factor))) if whole else float(f"{value * factor:.3g}")
                 found.setdefault(key, []).append(new)
         return found

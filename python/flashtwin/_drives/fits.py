@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -31,11 +31,13 @@ class Fit:
         keys: first parts of the names of the drive's rows, such as "h0".
         usable_gib: capacity of the drive.
         fitted: patterns of the rows that the fit used.
+        soc_bytes: by trace that CacheLib replayed, the fitted share of bytes of small objects.
     """
 
     keys: tuple[str, ...]
     usable_gib: float
     fitted: tuple[str, ...]
+    soc_bytes: Mapping[str, float] = field(default_factory=dict)
 
     def role(self, row: str, figure: str) -> str:
         """Return the role of a row's figure: "fitted" if the fit used it, otherwise "held out"."""
@@ -57,7 +59,7 @@ def fits() -> Mapping[str, Fit]:
     """Return the fits of all fitted profiles, by name of the profile."""
     text = Path(__file__).with_name("fits.toml").read_text(encoding="utf-8")
     return {
-        name: Fit(tuple(fit["keys"]), fit["usable_gib"], tuple(fit["fitted"]))
+        name: Fit(tuple(fit["keys"]), fit["usable_gib"], tuple(fit["fitted"]), fit.get("soc_bytes", {}))
         for name, fit in tomllib.loads(text).items()
     }
 

@@ -99,10 +99,30 @@ class RandomReads:
     processes: int
 
 
+@dataclass(frozen=True)
+class Streams:
+    """Writes of a named load to a new drive. The last quarter of them is measured.
+
+    Attributes:
+        load: the writes, as a generated load without the share of small objects.
+        times: number of overwrites of the capacity.
+        trace: trace that CacheLib replayed (the share of small objects depends on it); empty for other loads.
+    """
+
+    load: str
+    times: float
+    trace: str = ""
+
+
 #: Loads that submit a write as soon as the drive has completed another (closed loop).
-Writes = SequentialPass | Rewrite | Zones
+Writes = SequentialPass | Rewrite | Zones | Streams
 Load = ProbeBesideWrites | Writes | RandomReads
 
+#: Workloads of tables of placement that are not generated, with the reason.
+NOT_GENERATED = {
+    "twitter-": "the load is not described in the source",
+    "noise": "the noise load beside CacheLib is not described in the source",
+}
 _REGIONS = re.compile(r"s([\d.]+)\s+f([\d.]+)")
 
 
@@ -133,3 +153,21 @@ def pattern_of(pattern: str, details: str, times: float | None, start: str) -> L
         zoned = ":".join(f"{access * 100:g}/{space * 100:g}" for space, access in parts)
         found = Rewrite(whole, f"uniform:write=1,zoned={zoned}", times)
     return found
+
+
+def streams_of(workload: str, soc_percent: str, handles: str, times: float) -> Streams | None:
+    """Return the load of a row about placement; None if flashtwin cannot generate it.
+
+    Args:
+        workload: "1stream", or the trace that CacheLib replayed.
+        soc_percent: percentage of the capacity for small objects; empty if the load has none.
+        handles: "own" if small and large objects have a placement handle each, "none" if they have none.
+        times: number of overwrites of the capacity.
+    """
+    if workload == "1stream":
+        return Streams("warp-1stream:handles=none", times)
+    if not soc_percent:
+        return None
+    if float(soc_percent) == 0:
+        return Streams("sequential:size=1M,write=1", times)
+    return Streams(f"cachelib:soc={float(soc_percent):g},handles={handles}", times, workload)

@@ -34,6 +34,10 @@ _KINDS = {
     "latency": ("Percentiles beside writes", "rate of the row in thousands of requests a second"),
     "fill": ("Write amplification by used capacity", "GiB in use and pattern of the writes"),
     "pattern": ("Write amplification by pattern", "pattern and state before"),
+    "placement": (
+        "Write amplification by placement",
+        "load, percentage for small objects, placement handles",
+    ),
     "iops": ("Writes by pattern", "pattern"),
     "reads": ("Random reads", "processes x depth"),
 }

@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 from ..errors import FlashtwinError
 from .loads import (
+    NOT_GENERATED,
     CapacityShare,
     Load,
     ProbeBesideWrites,
@@ -24,6 +25,7 @@ from .loads import (
     SequentialPass,
     Zones,
     pattern_of,
+    streams_of,
 )
 
 #: Function that makes a row from a record of the CSV file. For a record that is not compared, it returns
@@ -226,10 +228,30 @@ def _reads(record: Mapping[str, str]) -> Row:
     return Row(name, drive, RandomReads(size, depth, processes), figures, doubt)
 
 
+def _handles(record: Mapping[str, str]) -> Row:
+    """Read a row of write amplification with or without placement handles."""
+    workload, soc = record["workload"], record["soc_percent"]
+    handles = "own" if record["mode"] == "FDP" else "none"
+    name = "-".join(part for part in (workload, f"soc{soc}" if soc else "", handles) if part)
+    times = float(record["overwrites_of_capacity"])
+    figures = {"waf": float(record["waf_last_quarter"])}
+    bounds = {"waf": (float(record["waf_lo_of_4_parts"]), float(record["waf_hi_of_4_parts"]))}
+    doubts = [reason for word, reason in NOT_GENERATED.items() if word in workload]
+    load = None if doubts else streams_of(workload, soc, handles, times)
+    doubt = "" if load else "".join(doubts[:1]) or f"the load {workload} is not generated"
+    return Row(
+        f"{record['drive_key']}/placement/{name}", f"WARP {record['drive']}", load, figures, doubt, bounds
+    )
+
+
 _READERS = (
     ({"nominal_rate_kiops", "pass", "read_p99.9_us", "write_p99.9_us", "device_key"}, _latency),
     ({"used_gib", "overwrites_of_used", "waf_last_quarter", "device_key"}, _fill),
     ({"pattern", "initial_state", "waf_last_quarter", "overwrites", "device_key"}, _pattern),
     ({"pattern", "details", "write_kiops_last_quarter", "device_key"}, _iops),
     ({"io_bytes", "depth_per_process", "processes", "stack", "p99.9_us"}, _reads),
+    (
+        {"workload", "soc_percent", "mode", "overwrites_of_capacity", "waf_last_quarter", "drive_key"},
+        _handles,
+    ),
 )

@@ -11,7 +11,7 @@ macro_rules! files {
 #[rustfmt::skip]
 const PROFILES: &[(&str, &str)] = files![
     "cbm", "cosmos", "demo", "ecr", "fit-7450-max", "fit-980-pro",
-    "fit-cm7-r", "fit-p5520", "fit-pe8110", "gcar", "gcar-14g",
+    "fit-cm7-r", "fit-p5520", "fit-pe8110", "fit-warp-a", "gcar", "gcar-14g",
     "harmonia", "instant", "jasmine", "nvme-fdp", "nvme-tlc", "optane", "qlc",
     "qlc-client", "sata-dc", "sata-tlc", "tlc-client"
 ];
