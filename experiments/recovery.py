@@ -50,7 +50,7 @@ HELD_OUT_SEED = 7
 #: differs from its bound by only a few standard errors. Standard errors from few runs are unreliable.
 #: Therefore, with fewer than SURE_RUNS, the next number is also tried if the standard error of the hidden
 #: device alone exceeds a third of the bound.
-RUNS = (4, 8, 16, 64)
+RUNS = (4, 8, 16, 64, 256)
 DECIDED = 2.0
 SURE_RUNS = 64
 #: Largest number of groups of runs. The standard error is computed from the differences between groups.
@@ -101,9 +101,10 @@ def draw(rng: random.Random, level: int) -> Values:
     return values
 
 
-def recover(seed: int, level: int, generations: int, threads: int, device: Path) -> str:
+def recover(seed: int, level: int, device: Path, *, length: int, generations: int, threads: int) -> str:
     """Recover a device, write it as a device file, and return the results for its parameters.
 
+    The measurement is `length` times as long as that of a quick plan.
     The last line of the results has the number of identified parameters, and those of them that are wrong.
     """
     hidden = draw(random.Random(seed), level)
@@ -111,7 +112,7 @@ def recover(seed: int, level: int, generations: int, threads: int, device: Path)
     fitted_loads = [*loads.reads(), *loads.writes(spec.exported_bytes)]
     began, used = time.monotonic(), time.process_time()
     with tempfile.TemporaryDirectory() as folder:
-        save_results(spec, fitted_loads, Path(folder), seed=MEASURED_SEED, times=1, said=lambda _: None)
+        save_results(spec, fitted_loads, Path(folder), seed=MEASURED_SEED, times=length, said=lambda _: None)
         results = read_results(Path(folder), loads.rates_only())
     found = fit(results, generations=generations, threads=threads)
     lines = [
@@ -320,6 +321,9 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--devices", type=int, default=20)
     parser.add_argument("--level", type=int, default=3)
+    parser.add_argument(
+        "--length", type=int, default=2, help="length of the measurement, as a multiple of a quick plan"
+    )
     parser.add_argument("--generations", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--results", type=Path, default=Path("out/recovery"), help="what is there is kept")
@@ -330,7 +334,14 @@ def main() -> int:
     for seed in range(args.first, args.first + args.devices):
         device, place, row = (args.results / f"{seed}.{end}" for end in ("toml", "txt", "row"))
         if not place.exists():
-            text = recover(seed, args.level, args.generations, args.threads, device)
+            text = recover(
+                seed,
+                args.level,
+                device,
+                length=args.length,
+                generations=args.generations,
+                threads=args.threads,
+            )
             place.write_text(text, encoding="utf-8")
         print(place.read_text(encoding="utf-8"), end="", flush=True)
         if not row.exists():
