@@ -17,7 +17,7 @@ import flashtwin
 from browser import look
 from flashtwin import FlashtwinError, _core
 from flashtwin._drives import Cell, fit_times
-from flashtwin._drives.fits import fits
+from flashtwin._drives.fits import Fit, fits
 from flashtwin._drives.loads import (
     CapacityShare,
     ProbeBesideWrites,
@@ -615,7 +615,9 @@ def test_a_fit_finds_the_times_of_a_hidden_device(fitted, capsys):
     words += ["--rows", "*/12;*/20", "--evaluations", "60", "--repeats", "2", "--threads", "2"]
     assert main([*words, "-o", str(folder / "twin.toml"), "--report", str(folder / "twin.html")]) == 0
     shown = capsys.readouterr().out
-    assert re.search(r"^timing.read_us .* fitted, (not )?identified: 2 seeds differ by", shown, re.MULTILINE)
+    assert re.search(
+        r"^timing.read_us .* fitted, (not )?identified: another seed is expected", shown, re.MULTILINE
+    )
     before, after = map(float, re.search(r"cost: (\S+) before, (\S+) after", shown).groups())
     assert after < before / 3
     assert re.search(r"^a0/latency/30 +read_p50_us .* held out$", shown, re.MULTILINE)
@@ -624,6 +626,24 @@ def test_a_fit_finds_the_times_of_a_hidden_device(fitted, capsys):
     assert spec.name == "twin"
     assert "read_us = " in (folder / "twin.toml").read_text()
     assert "held out" in (folder / "twin.html").read_text()
+
+
+def test_chance_agreement_of_two_seeds_identifies_nothing():
+    def standing(*values):
+        by_seed = [{"timing.erase_us": [value]} for value in values]
+        spec = flashtwin.device("demo")
+        fit = Fit(("a0",), 1.0, ())
+        return fit_times.FittedTimes(spec, 1.0, 0.5, by_seed[0], by_seed, fit).standing("timing.erase_us")
+
+    assert standing(4000.0) == "fitted"
+    # With two values, Student's t is 12.7: if they are 4 % apart, the half-width is
+    # exp(12.7 x 4 % x sqrt(3) / 2) - 1.
+    assert standing(4000.0, 4160.0) == "fitted, not identified: another seed is expected within 54%"
+    assert standing(4000.0, 4010.0) == "fitted, identified: another seed is expected within 3%"
+    # With four values, Student's t is 3.18.
+    assert standing(4000.0, 4100.0, 4200.0, 4080.0).startswith("fitted, identified")
+    assert standing(4000.0, 4100.0, 4400.0, 4080.0).startswith("fitted, not identified")
+    assert standing(40.0, 4000.0).endswith("within a factor of more than 10")
 
 
 def test_an_interrupted_fit_writes_the_best_device(fitted, capsys, monkeypatch):

@@ -20,11 +20,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from statistics import stdev
 from typing import TYPE_CHECKING, TypeAlias
 
 from .. import _core
 from .._devices import Overrides, Spec, Value, as_toml
 from .._devices import device as read_device
+from .._support.estimates import student_t
 from .._support.watch import Task, run_all
 from ..calibrate.refine import needed
 from ..errors import FlashtwinError, Interrupted
@@ -63,8 +65,11 @@ PARAMETERS: dict[str, tuple[float, bool]] = {
     "buffer.pause_every_us": (1.5, False),
     "buffer.pause_pages_per_s": (1.5, True),
 }
-#: A value is called identified if the fits of several seeds differ by at most this fraction.
+#: A value is called identified if the fit of another seed is expected to differ from the mean of the fits by
+#: at most this fraction, with this probability. Two fits may agree by chance, so the expectation is a
+#: prediction interval (Student's t).
 AGREEMENT = 0.10
+CONFIDENCE = 0.95
 #: Cost of a device that is not valid, such as one whose pauses are longer than the time between them.
 _INVALID = 1e3
 #: Standard deviation of the first points of the search, in coordinates that run from -1 to 1.
@@ -97,19 +102,24 @@ class FittedTimes:
     fit: Fit = field(repr=False)
     interrupted: bool = False
 
-    def difference(self, key: str) -> float:
-        """Return the spread of a key's values over all seeds: largest / smallest value - 1."""
+    def scatter(self, key: str) -> float:
+        """Return the half-width of the interval in which the fit of another seed is expected, as a fraction.
+
+        The interval is computed from the logarithms of the values that the seeds found. At least two seeds
+        are needed. For a key with several values, the widest interval counts.
+        """
+        n = len(self.by_seed)
         seeds = zip(*(values[key] for values in self.by_seed), strict=True)
-        spreads: list[float] = [max(values) / min(values) - 1 for values in seeds]
-        return max(spreads)
+        deviation = max(stdev(map(math.log, values)) for values in seeds)
+        return math.expm1(student_t(CONFIDENCE, n - 1) * deviation * math.sqrt(1 + 1 / n))
 
     def standing(self, key: str) -> str:
-        """Return a text that states whether the fits of several seeds agree on the values of a key."""
+        """Return a text that states whether the fits of several seeds determine the values of a key."""
         if len(self.by_seed) < 2:
             return "fitted"
-        difference = self.difference(key)
-        which = "identified" if difference <= AGREEMENT else "not identified"
-        return f"fitted, {which}: {len(self.by_seed)} seeds differ by {difference:.0%}"
+        scatter = self.scatter(key)
+        which = "identified" if scatter <= AGREEMENT else "not identified"
+        return f"fitted, {which}: another seed is expected within {_percent(scatter)}"
 
     def to_toml(self, name: str) -> str:
         """Return the device file. Each line with a fitted value ends in a comment that states this."""
@@ -222,6 +232,11 @@ def _rows_to_fit(
     if len(drives) > 1 and fit is None:
         raise FlashtwinError(f"the table has rows of {', '.join(drives)}: give one as --drive")
     return of_drive
+
+
+def _percent(fraction: float) -> str:
+    """Format a fraction; beyond a factor of ten, its size does not matter."""
+    return f"{fraction:.0%}" if fraction < 9 else "a factor of more than 10"
 
 
 def tolerance(figure: str) -> float:

@@ -39,7 +39,7 @@ examples:
   flashtwin calibrate fit results -o mydrive.toml --report fit.html
   flashtwin calibrate fit results -o mydrive.toml --generations 20 --threads 4
   flashtwin calibrate fit --table latency_under_load.csv --drive h0 --device fit-pe8110 \\
-    --rows 'h0/latency/10;h0/latency/70;h0/latency/130' --repeats 2 -o mydrive.toml
+    --rows 'h0/latency/10;h0/latency/70;h0/latency/130' --repeats 4 -o mydrive.toml
 
 With RESULTS, parameters are first estimated in closed form and then refined together. An interrupted fit
 continues when it is started again.
@@ -114,7 +114,8 @@ the drive are held out and compared at the end. Both forms need the extra packag
         "--repeats",
         type=int,
         metavar="N",
-        help="fits with further seeds; values that agree within 10 %% are called identified (default: 1)",
+        help="number of fits, each with another seed; values that a further fit would find again within "
+        "10 %% are called identified (default: 1)",
     )
     p = new(
         commands,
