@@ -40,7 +40,11 @@ pub fn placement_components<'py>(py: Python<'py>, kind: &str) -> PyResult<Bound<
     };
     let list = PyList::empty(py);
     for component in components(choice) {
-        list.append(component_info(py, &component)?)?;
+        let info = component_info(py, &component)?;
+        if choice == Choice::Scheme {
+            add_scheme(py, &info, &component)?;
+        }
+        list.append(info)?;
     }
     Ok(list)
 }
@@ -53,14 +57,19 @@ fn component_info<'py>(py: Python<'py>, component: &Component) -> PyResult<Bound
         "parameters",
         describe::parameters(py, component.parameters)?,
     )?;
-    if let Some(entry) = SCHEMES.iter().find(|e| e.component.name == component.name) {
-        d.set_item("provenance", entry.provenance.word())?;
-        d.set_item("rule", entry.rule.to_vec())?;
+    Ok(d)
+}
+
+/// Adds provenance, rule and source of a scheme to its description.
+fn add_scheme(py: Python<'_>, info: &Bound<'_, PyDict>, scheme: &Component) -> PyResult<()> {
+    if let Some(entry) = SCHEMES.iter().find(|e| e.component.name == scheme.name) {
+        info.set_item("provenance", entry.provenance.word())?;
+        info.set_item("rule", entry.rule.to_vec())?;
         if let Some(of) = &entry.source {
-            d.set_item("source", describe::source(py, of)?)?;
+            info.set_item("source", describe::source(py, of)?)?;
         }
     }
-    Ok(d)
+    Ok(())
 }
 
 /// Returns the sizes of a device as words (settings) of a placement setup, and the page size of the device in bytes.

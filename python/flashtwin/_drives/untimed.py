@@ -25,8 +25,8 @@ else:
 MEASURED = 0.25
 #: Number of overwrites if it cannot be computed because the capacity of the drive is not known.
 TIMES = 4.0
-#: A load before which nothing is written.
-_NO_FILL = "warp-1stream"
+#: The writes that precede a load on a new drive: a single page, because a run begins with writes.
+_NO_FILL = "sequential:write=1,size=4k,requests=1"
 #: Number of pages written to a zone at a time.
 CHUNK = 16
 
@@ -119,10 +119,10 @@ class Untimed:
         return (1 + moved / host) * self._overhead
 
     def _fill(self, load: Rewrite | Zones | Streams, pages: int) -> _core.Workload:
-        """Return the writes that precede a load. A new drive (`Streams`) has none."""
+        """Return the writes that precede a load. On a new drive (`Streams`), they are a single page."""
         range_bytes = pages * self._page_bytes
         if isinstance(load, Streams):
-            return _core.Workload.fill(_NO_FILL, range_bytes, self._page_bytes, self._seed)
+            return _core.Workload.generated(_NO_FILL, range_bytes, self._seed)
         if isinstance(load, Rewrite) and load.shuffled:
             shuffled = f"uniform:write=1,permute=true,requests={pages}"
             return _core.Workload.generated(shuffled, range_bytes, self._seed)

@@ -178,7 +178,7 @@ section! {
         hard_percent: Option<f64> = "array.hard_percent", Kind::Percent, OPTIONAL, &[],
             "T_hard: a member asks the coordinator to start collection when the free blocks of one of its pools are at or below this share. Default: the member's own watermark (`gc.low_percent`).", "Harmonia section 4.3.1";
         stop_blocks: u32 = "array.stop_blocks", Kind::Count(0, 1_000_000), Some("1"), &[],
-            "T_stop: a pool that is ordered to collect takes at least one victim, and continues until its free blocks exceed T_hard by this number.", "not printed (D-24, D-25)";
+            "T_stop: a pool that is ordered to collect takes at least one victim, and continues until its free blocks exceed T_hard by more than this number.", "not printed (D-24, D-25)";
         idle_until_percent: Option<f64> = "array.idle_until_percent", Kind::Percent, OPTIONAL, &[],
             "While the array is idle, pools collect until this share of their blocks is free; default: the whole reserve.", "Harmonia section 4.3.2: the reserve";
     } and {
