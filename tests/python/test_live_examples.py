@@ -49,7 +49,7 @@ def leaves_nothing(environment):
     assert mounts_in(place) == ""
     for process in Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            assert place not in process.read_text()
+            assert place not in process.read_text(errors="replace")
         except OSError:  # The process has ended.
             continue
 
