@@ -351,6 +351,11 @@ def serve(
     """
     program = nbdkit.find()
     choice = Choice.read(policy)
+    if choice.user is not None:
+        raise FlashtwinError(
+            f"{choice.label}: a served device cannot have a policy of your own; "
+            "`flashtwin policy list` prints the policies that it can have"
+        )
     rules = Rules.read(placement, victim)
     overrides = {**(options["set"] or {}), **rules.settings}
     size_bytes = None if size is None else read_size(size)

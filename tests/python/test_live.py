@@ -253,6 +253,10 @@ def test_a_full_disk_is_an_error_of_the_write(tmp_path):
         still_serves(server)
 
 
+class Mine(flashtwin.Policy):
+    """A policy of a user."""
+
+
 def test_invalid_settings_are_reported_before_serving(tmp_path, monkeypatch):
     need("nbdkit")
     wrong = [
@@ -268,6 +272,7 @@ def test_invalid_settings_are_reported_before_serving(tmp_path, monkeypatch):
         ({"store": tmp_path / "no" / "disk.img"}, "cannot make"),
         ({"snapshot": tmp_path / "none.state"}, "cannot open"),
         ({"policy": "nonsense"}, "nonsense"),
+        ({"policy": Mine}, "Mine: a served device cannot have a policy of your own"),
     ]
     for options, said in wrong:
         with pytest.raises(flashtwin.FlashtwinError, match=said):

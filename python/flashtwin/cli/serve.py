@@ -42,7 +42,13 @@ Serves until Ctrl-C or SIGTERM, then reports response times and lateness. Needs 
         command=command,
     )
     add_options(p, StateOptions)
-    for name in ("policy", "placement", "victim"):
+    p.add_argument(
+        "--policy",
+        metavar="NAME",
+        help="buffer policy of flashtwin, such as cflru or cflru:window=0.5 (see flashtwin policy list); a "
+        "class of your own cannot be served (default: that of the device)",
+    )
+    for name in ("placement", "victim"):
         add_one(p, name)
     g = p.add_argument_group("block device")
     g.add_argument(
