@@ -628,6 +628,16 @@ def test_a_fit_finds_the_times_of_a_hidden_device(fitted, capsys):
     assert "held out" in (folder / "twin.html").read_text()
 
 
+def test_times_of_page_types_share_a_factor():
+    search = fit_times._Search(flashtwin.device("nvme-tlc"), [], 1, 1)
+    first = search.values([0.0] * search._size)
+    found = search.values([0.1 + i / 100 for i in range(search._size)])
+    for key in ("timing.read_us", "timing.program_us"):
+        factors = [new / old for new, old in zip(found[key], first[key], strict=True)]
+        assert len(factors) == 3 and factors[0] > 1.05
+        assert factors == pytest.approx([factors[0]] * 3, rel=5e-3), "except for rounding"
+
+
 def test_chance_agreement_of_two_seeds_identifies_nothing():
     def standing(*values):
         by_seed = [{"timing.erase_us": [value]} for value in values]
